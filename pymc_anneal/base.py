@@ -1,0 +1,100 @@
+"""Contracts between the parts, and the records that pass between them.
+
+Symbols: ``x`` a position, ``f_beta`` the unnormalised density of the path at inverse temperature
+``beta``, ``v_beta = d/dbeta log f_beta`` its velocity. All functions work on blocks of ``n``
+particles at once; everything logarithmic is in nats.
+"""
+
+from typing import Any, NamedTuple, Protocol, Self
+
+import jax
+
+__all__ = ["KernelState", "LogTerms", "Path", "StepInfo", "Transition"]
+
+PyTree = Any
+
+
+class LogTerms(NamedTuple):
+    """The two parts of a log posterior, never added up before they are needed.
+
+    Attributes
+    ----------
+    log_prior : Array
+        Log prior density in the unconstrained space.
+    log_likelihood : Array
+        Log likelihood ``V``, potentials included.
+    """
+
+    log_prior: jax.Array
+    log_likelihood: jax.Array
+
+
+class Path(Protocol):
+    """A family of unnormalised densities from the reference (0) to the target (1).
+
+    A path is a JAX pytree. ``terms`` is what costs time and does not depend on ``beta``; it is
+    evaluated once per position and serves every ``beta``.
+    """
+
+    def evaluate(self, position: PyTree) -> PyTree:
+        """Return the terms, leaves of shape ``(n, ...)``, at ``n`` positions."""
+
+    def log_density(self, terms: PyTree, beta: jax.Array) -> jax.Array:
+        """Return ``log f_beta``, shape ``(n,)``."""
+
+    def log_ratio(self, terms: PyTree, start: jax.Array, stop: jax.Array) -> jax.Array:
+        """Return ``log f_stop - log f_start``, shape ``(n,)``, free of cancellation."""
+
+    def velocity(self, terms: PyTree, beta: jax.Array) -> jax.Array:
+        """Return ``v_beta``, shape ``(n,)``."""
+
+
+class KernelState(NamedTuple):
+    """What a transition maps to itself.
+
+    Attributes
+    ----------
+    position : pytree
+        Leaves of shape ``(n, ...)``.
+    terms : pytree
+        ``path.evaluate(position)``.
+    auxiliary : pytree
+        The kernel's own variables (a momentum that persists), or ``()``.
+    """
+
+    position: PyTree
+    terms: PyTree
+    auxiliary: PyTree
+
+
+class StepInfo(NamedTuple):
+    """What a transition reports.
+
+    Attributes
+    ----------
+    accept_rate : Array, shape (n,)
+        Acceptance probability, averaged over the proposals of the step.
+    nan : Array of bool, shape (n,)
+        The log density was NaN at a proposal that was otherwise sound.
+    nan_position : Array, shape (n, d)
+        Where; meaningful where ``nan`` is true.
+    """
+
+    accept_rate: jax.Array
+    nan: jax.Array
+    nan_position: PyTree
+
+
+class Transition(Protocol):
+    """A Markov kernel that leaves ``f_beta`` invariant; a JAX pytree of its parameters."""
+
+    def init(self, key: jax.Array, position: PyTree) -> PyTree:
+        """Draw the auxiliary variables for ``n`` particles."""
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+    ) -> tuple[KernelState, StepInfo]:
+        """Move ``n`` particles once."""
+
+    def at(self, beta: jax.Array) -> Self:
+        """Return the kernel with the parameters it has at ``beta``."""

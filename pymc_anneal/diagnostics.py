@@ -1,0 +1,172 @@
+"""Whether an estimate can be trusted, from arrays, in plain words."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from pymc_anneal.compat import pareto_k
+from pymc_anneal.engine import Stats
+from pymc_anneal.estimators import ais, effective_sample_size
+
+__all__ = ["Verdict", "discrepancies", "judge", "log_weight_variance", "weight_pareto_k"]
+
+# Vehtari, Simpson, Gelman, Yao & Gabry (2024): above it importance sampling errors are not usable.
+_MAX_PARETO_K = 0.7
+_MIN_ESS = 100.0
+# Standard errors by which the pilot and the counted run may differ, and the level at which
+# chains of one run are said to disagree: false alarms in about one run of 10,000.
+_MAX_DISAGREEMENT = 5.0
+_CHAINS_LEVEL = 1e-4
+
+
+class Verdict(NamedTuple):
+    """A judgement and its reasons.
+
+    Attributes
+    ----------
+    judgement : str
+        ``"trust"``, ``"more steps needed"`` or ``"do not trust"``.
+    reasons : tuple of str
+        What speaks against the estimate.
+    """
+
+    judgement: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the judgement with its reasons."""
+        return f"{self.judgement}: {'; '.join(self.reasons)}" if self.reasons else self.judgement
+
+
+def weight_pareto_k(log_weight: np.ndarray) -> float:
+    """Pareto k of the non-zero weights; -inf where they are all equal."""
+    finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
+    k = pareto_k(finite)
+    return -np.inf if np.isnan(k) and finite.size and np.ptp(finite) < 1e-8 else k
+
+
+def log_weight_variance(log_weight: np.ndarray) -> float:
+    """Effective variance ``S`` of the non-zero log weights: ``n RSE^2 = exp(S) - 1``.
+
+    For normal log weights this is their variance. Their effective sample size tells it when it
+    is small, their quartiles when it is large; the larger of the two is returned, so that neither
+    a few stray particles of no weight nor a missed right tail distort it.
+    """
+    finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
+    if finite.size < 2:
+        return float("inf")
+    by_ess = np.log(finite.size / effective_sample_size(finite))
+    low, high = np.quantile(finite, [0.25, 0.75])
+    return float(max(by_ess, ((high - low) / 1.349) ** 2))
+
+
+def discrepancies(stats: Stats, particles: int) -> np.ndarray:
+    """``D_k = log(sum W u^2 sum W / (sum W u)^2)`` of each step, shape ``(K,)``.
+
+    Parameters
+    ----------
+    stats
+        Sums by step and chain.
+    particles
+        Number of particles over all chains.
+    """
+    log_w = logsumexp(stats.log_w, axis=1)
+    before = np.concatenate([[np.log(particles)], log_w[:-1]])
+    with np.errstate(invalid="ignore"):
+        d = logsumexp(stats.log_wu_squared, axis=1) + before - 2 * log_w
+    return np.maximum(np.nan_to_num(d), 0.0)
+
+
+def judge(
+    log_weight: np.ndarray,
+    *,
+    target_mcse: float,
+    steps: int,
+    pilot: tuple[float, float] | None = None,
+    interrupted: bool = False,
+) -> Verdict:
+    """Judge an estimate by annealed importance sampling.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (chains, particles)
+        Log weights.
+    target_mcse
+        The error that was asked for.
+    steps
+        Number of steps of the run.
+    pilot
+        Log evidence of the pilot and its standard error.
+    interrupted
+        The run was stopped before all its particles were done.
+
+    Returns
+    -------
+    Verdict
+    """
+    estimate, k = ais(log_weight), weight_pareto_k(log_weight)
+    doubts = [
+        *_doubt_tail(k),
+        *_doubt_chains(log_weight),
+        *(_doubt_pilot(estimate.log_evidence, estimate.mcse, *pilot) if pilot else []),
+    ]
+    if doubts:
+        return Verdict("do not trust", tuple(doubts))
+    wants = _shortfalls(estimate.mcse, estimate.ess, target_mcse, steps)
+    if interrupted:
+        wants.append("the run was interrupted")
+    return Verdict("more steps needed", tuple(wants)) if wants else Verdict("trust", ())
+
+
+def _doubt_tail(k: float) -> list[str]:
+    if k <= _MAX_PARETO_K or np.isnan(k):
+        return []
+    return [
+        f"Pareto k of the weights is {k:.2f} (above {_MAX_PARETO_K}): a few particles decide, and "
+        "the error is not to be believed; take more steps"
+    ]
+
+
+def _doubt_chains(log_weight: np.ndarray) -> list[str]:
+    estimates = [ais(row) for row in log_weight]
+    values = np.array([e.log_evidence for e in estimates])
+    errors = np.array([e.mcse for e in estimates])
+    if len(values) < 2 or not np.isfinite(values).all() or not (errors > 0).all():
+        return []
+    centre = np.average(values, weights=errors**-2)
+    score = (((values - centre) / errors) ** 2).sum()
+    if chi2.sf(score, len(values) - 1) > _CHAINS_LEVEL:
+        return []
+    return [
+        f"the chains disagree by more than their errors ({values.min():.3f} to "
+        f"{values.max():.3f}); take more steps"
+    ]
+
+
+def _doubt_pilot(value: float, error: float, pilot: float, pilot_error: float) -> list[str]:
+    if abs(value - pilot) <= _MAX_DISAGREEMENT * np.hypot(error, pilot_error):
+        return []
+    return [
+        f"the pilot found {pilot:.2f} +- {pilot_error:.2f} by another estimator; the transitions "
+        "may miss a part of the posterior: take more steps or another transition"
+    ]
+
+
+def _shortfalls(mcse: float, ess: float, target: float, steps: int) -> list[str]:
+    wants = []
+    if mcse > target:
+        # RSE^2 = (exp(S) - 1)/N with S ~ 1/K: doubling K more than halves the square error.
+        factor = max(2.0, (mcse / target) ** 2)
+        wants.append(
+            f"the error {mcse:.3g} misses the target {target:.3g}; try "
+            f"steps={int(np.ceil(steps * factor))}"
+        )
+    if ess < _MIN_ESS:
+        wants.append(
+            f"the weights are worth {ess:.0f} independent draws (below {_MIN_ESS:.0f}); try "
+            f"steps={2 * steps} or more draws"
+        )
+    return wants

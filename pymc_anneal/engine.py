@@ -1,0 +1,343 @@
+"""The annealing loop.
+
+For ``k = 1..K``, with ``T_beta`` the transition,
+
+    log w <- log w + log f_{beta_k}(x) - log f_{beta_{k-1}}(x),    then    x ~ T_{beta_k}(. | x)
+
+(Neal 2001, eq. 3-5). Particles run in blocks of fixed size, each with its own random stream;
+a step's statistics are reduced to a few sums for each chain as they arise, so memory is
+``O(N d)`` for any number of steps, and the result does not depend on which worker runs a block.
+"""
+
+import threading
+import time
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax.scipy.special import logsumexp
+
+from pymc_anneal.base import KernelState, Path, StepInfo, Transition
+
+__all__ = ["Block", "BlockResult", "NanDensityError", "Stats", "run_block", "run_blocks"]
+
+# Steps compiled into one call; the number really taken is set at run time.
+_CHUNK = 512
+# Seconds between looks at the progress bar and the stop signal.
+_INTERVAL = 0.2
+
+
+class NanDensityError(ValueError):
+    """The log density was NaN at a position where it should be a number or -inf.
+
+    Attributes
+    ----------
+    position : ndarray, shape (d,)
+        The first such position.
+    """
+
+    def __init__(self, position: np.ndarray):
+        super().__init__(f"The log density is NaN at x = {position}.")
+        self.position = position
+
+
+class Stats(NamedTuple):
+    """Sums over the particles of a chain, by step; arrays of shape ``(steps, chains)``.
+
+    With ``W`` the running weights before a step and ``u = f_{beta_k} / f_{beta_{k-1}}``:
+
+    Attributes
+    ----------
+    log_w, log_w_squared, log_wu_squared
+        Logs of the sums of ``W u``, ``(W u)^2`` and ``W u^2``.
+    velocity, velocity_squared
+        Means of ``v`` and ``v^2`` at ``beta_k`` under the weights ``W u``.
+    accept_rate
+        Mean acceptance probability.
+    nan
+        Number of proposals with a density that is NaN.
+    """
+
+    log_w: Any
+    log_w_squared: Any
+    log_wu_squared: Any
+    velocity: Any
+    velocity_squared: Any
+    accept_rate: Any
+    nan: Any
+
+
+@dataclass(frozen=True)
+class Block:
+    """The work of one block of particles.
+
+    Attributes
+    ----------
+    path, transition
+        What to anneal along, and how to move.
+    betas : ndarray, shape (K + 1,)
+        The schedule.
+    position : ndarray, shape (chains * m, d)
+        Draws of the reference, chain by chain.
+    chains : int
+        Number of independent populations in the block.
+    seed : SeedSequence
+        Source of the block's randomness.
+    """
+
+    path: Path
+    transition: Transition
+    betas: np.ndarray
+    position: np.ndarray
+    chains: int
+    seed: np.random.SeedSequence
+
+
+class BlockResult(NamedTuple):
+    """What a block leaves.
+
+    Attributes
+    ----------
+    position : ndarray, shape (chains, m, d)
+    log_weight : ndarray, shape (chains, m)
+    stats : Stats
+    seconds : float
+        Time the block took.
+    """
+
+    position: np.ndarray
+    log_weight: np.ndarray
+    stats: Stats
+    seconds: float
+
+
+class Progress(NamedTuple):
+    """Where a block stands: steps done and log mean weight so far, and its relative ESS."""
+
+    step: int
+    beta: float
+    log_z: float
+    relative_ess: float
+
+
+class _Carry(NamedTuple):
+    state: KernelState
+    log_weight: jax.Array
+    stats: Stats
+    nan_position: jax.Array
+
+
+class Stopped(Exception):
+    """The block was told to stop before its last step."""
+
+
+def key_of(seed: np.random.SeedSequence) -> jax.Array:
+    """Make a JAX key from a seed."""
+    return jax.random.wrap_key_data(seed.generate_state(2, np.uint32), impl="threefry2x32")
+
+
+def run_blocks(
+    blocks: Sequence[Block],
+    executor: Executor,
+    report: Callable[[int, Progress], None] = lambda block, progress: None,
+) -> list[BlockResult]:
+    """Run blocks on an executor's workers.
+
+    Parameters
+    ----------
+    blocks
+        The work.
+    executor
+        Thread pool; the result is the same for any number of workers.
+    report
+        Called with the index of a block and its progress, from the workers' threads.
+
+    Returns
+    -------
+    list of BlockResult
+        In the order of the blocks. After Ctrl-C, the blocks that had finished.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C before any block had finished.
+    NanDensityError
+        See :func:`run_block`.
+    """
+    stop = threading.Event()
+    futures = [
+        executor.submit(run_block, block, partial(report, i), stop)
+        for i, block in enumerate(blocks)
+    ]
+    try:
+        return [future.result() for future in futures]
+    except BaseException as error:
+        stop.set()
+        for future in futures:
+            future.cancel()
+        finished = [f.result() for f in futures if _succeeded(f)]
+        if isinstance(error, KeyboardInterrupt) and finished:
+            return finished
+        raise
+
+
+def _succeeded(future: Future) -> bool:
+    return not future.cancelled() and future.exception() is None
+
+
+def run_block(
+    block: Block,
+    report: Callable[[Progress], None] = lambda progress: None,
+    stop: threading.Event | None = None,
+) -> BlockResult:
+    """Anneal one block of particles.
+
+    Parameters
+    ----------
+    block
+        The work.
+    report
+        Called a few times a second.
+    stop
+        When set, the block ends early by raising :class:`Stopped`.
+
+    Returns
+    -------
+    BlockResult
+
+    Raises
+    ------
+    NanDensityError
+        The log density is NaN at a start position or at a sound proposal.
+    """
+    begin = time.perf_counter()
+    rows: list[Stats] = []
+    with jax.enable_x64(True):
+        key_start, key_run = jax.random.split(key_of(block.seed))
+        carry = _start(block.path, block.transition, key_start, block.position, block.chains)
+        _raise_nan_terms(block.path, carry.state)
+        done, size, total = 0, 1, len(block.betas) - 1
+        while done < total:
+            if stop is not None and stop.is_set():
+                raise Stopped
+            size = min(size, _CHUNK, total - done)
+            tick = time.perf_counter()
+            window = np.zeros(_CHUNK + 1)
+            window[: size + 1] = block.betas[done : done + size + 1]
+            carry = _advance(
+                block.path, block.transition, carry, key_run, window, done, size, block.chains
+            )
+            rows.append(Stats(*(np.asarray(s)[:size] for s in carry.stats)))
+            done += size
+            _raise_nan(rows[-1], carry)
+            report(_progress(done, block, rows[-1]))
+            if time.perf_counter() - tick < _INTERVAL / 2:
+                size *= 2
+        position = np.asarray(carry.state.position)
+        log_weight = np.asarray(carry.log_weight)
+    return BlockResult(
+        position=position.reshape(block.chains, -1, position.shape[-1]),
+        log_weight=log_weight.reshape(block.chains, -1),
+        stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _raise_nan_terms(path: Path, state: KernelState) -> None:
+    nan = np.isnan(np.asarray(path.log_density(state.terms, jnp.asarray(1.0))))
+    if nan.any():
+        raise NanDensityError(np.asarray(state.position)[nan.argmax()])
+
+
+def _raise_nan(stats: Stats, carry: _Carry) -> None:
+    if stats.nan.any():
+        raise NanDensityError(np.asarray(carry.nan_position))
+
+
+def _progress(step: int, block: Block, stats: Stats) -> Progress:
+    log_w = np.logaddexp.reduce(stats.log_w[-1])
+    log_w_squared = np.logaddexp.reduce(stats.log_w_squared[-1])
+    particles = len(block.position)
+    return Progress(
+        step=step,
+        beta=float(block.betas[step]),
+        log_z=float(log_w - np.log(particles)),
+        relative_ess=float(np.exp(2 * log_w - log_w_squared) / particles),
+    )
+
+
+@partial(jax.jit, static_argnames="chains")
+def _start(path: Path, transition: Transition, key, position, chains: int) -> _Carry:
+    position = jnp.asarray(position)
+    state = KernelState(position, path.evaluate(position), transition.init(key, position))
+    empty = jnp.zeros((_CHUNK, chains))
+    return _Carry(
+        state=state,
+        log_weight=jnp.zeros(len(position)),
+        stats=Stats(*[empty] * len(Stats._fields)),
+        nan_position=jnp.zeros(position.shape[1:]),
+    )
+
+
+@partial(jax.jit, static_argnames="chains", donate_argnames="carry")
+def _advance(
+    path: Path, transition: Transition, carry: _Carry, key, betas, first, size, chains: int
+) -> _Carry:
+    """Take ``size`` steps, of which the first has index ``first`` in the schedule."""
+
+    def body(i, carry: _Carry) -> _Carry:
+        step_key = jax.random.fold_in(key, first + i)
+        return _step(path, transition, carry, step_key, betas[i], betas[i + 1], i, chains)
+
+    return jax.lax.fori_loop(0, size, body, carry)
+
+
+def _step(path: Path, transition: Transition, carry: _Carry, key, start, stop, i, chains) -> _Carry:
+    state, log_weight = carry.state, carry.log_weight
+    log_u = path.log_ratio(state.terms, start, stop)
+    velocity = path.velocity(state.terms, stop)
+    new_state, info = transition.step(key, state, path, stop)
+    row = _reduce(log_weight, log_u, velocity, info, chains)
+    return _Carry(
+        state=new_state,
+        log_weight=log_weight + log_u,
+        stats=Stats(*(s.at[i].set(r) for s, r in zip(carry.stats, row, strict=True))),
+        nan_position=_first_nan(info, carry.nan_position),
+    )
+
+
+def _first_nan(info: StepInfo, present: jax.Array) -> jax.Array:
+    # Nearly always false: the cond spares the gather over all particles.
+    return jax.lax.cond(
+        info.nan.any(),
+        lambda: info.nan_position[jnp.argmax(info.nan)],
+        lambda: present,
+    )
+
+
+def _reduce(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Stats:
+    log_weight, log_u, velocity = (
+        a.reshape(chains, -1) for a in (log_weight, log_u, velocity)
+    )
+    new = log_weight + log_u
+    log_w = logsumexp(new, axis=1)
+    share = jnp.exp(new - log_w[:, None])
+    share = jnp.where(share > 0, share, 0.0)  # NaN where all weights are zero
+    velocity = jnp.where(share > 0, velocity, 0.0)  # -inf where the likelihood is zero
+    mean = (share * velocity).sum(axis=1)
+    return Stats(
+        log_w=log_w,
+        log_w_squared=logsumexp(2 * new, axis=1),
+        log_wu_squared=logsumexp(new + log_u, axis=1),
+        velocity=mean,
+        velocity_squared=(share * velocity**2).sum(axis=1),
+        accept_rate=info.accept_rate.reshape(chains, -1).mean(axis=1),
+        nan=info.nan.reshape(chains, -1).sum(axis=1),
+    )

@@ -1,0 +1,129 @@
+"""Estimates of the log evidence: pure functions of arrays.
+
+Annealed importance sampling (Neal 2001): with ``N`` log weights ``log w_i`` and a normalised
+reference,
+
+    log Z = log mean_i w_i,    ESS = (sum w)^2 / sum w^2,    RSE^2 = 1/ESS - 1/N,
+    MCSE(log Z) = sqrt(log(1 + RSE^2)),
+
+the last by matching a log-normal. ``E[w] = Z`` for any schedule and any mixing, so the estimate
+of ``Z`` is unbiased and ``E[log Z estimate] <= log Z``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+__all__ = ["EvidenceEstimate", "ais", "bootstrap_interval", "effective_sample_size"]
+
+
+class EvidenceEstimate(NamedTuple):
+    """An estimate of a log evidence, in nats.
+
+    Attributes
+    ----------
+    log_evidence : float
+    mcse : float
+        Monte Carlo standard error.
+    ess : float
+        Effective sample size of the weights.
+    """
+
+    log_evidence: float
+    mcse: float
+    ess: float
+
+
+def effective_sample_size(log_weight: np.ndarray) -> float:
+    """Return ``(sum w)^2 / sum w^2``; 0 where all weights are zero."""
+    log_weight = np.ravel(log_weight)
+    log_sum = logsumexp(log_weight)
+    return float(np.exp(2 * log_sum - logsumexp(2 * log_weight))) if np.isfinite(log_sum) else 0.0
+
+
+def ais(log_weight: np.ndarray) -> EvidenceEstimate:
+    """Estimate the log evidence by annealed importance sampling.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+        Log weights of independent particles; -inf is a weight of zero.
+
+    Returns
+    -------
+    EvidenceEstimate
+        ``-inf`` with an infinite error where all weights are zero.
+
+    Raises
+    ------
+    ValueError
+        There are no weights, or one is NaN or +inf.
+    """
+    log_weight = np.ravel(log_weight)
+    if log_weight.size == 0 or np.isnan(log_weight).any() or np.isposinf(log_weight).any():
+        raise ValueError(
+            f"Expected log weights that are finite or -inf, found {log_weight.size} of which "
+            f"{int(np.isnan(log_weight).sum())} are NaN and "
+            f"{int(np.isposinf(log_weight).sum())} are +inf."
+        )
+    n, ess = log_weight.size, effective_sample_size(log_weight)
+    if ess == 0:
+        return EvidenceEstimate(-np.inf, np.inf, 0.0)
+    # Differences first: equal weights give an error of exactly zero.
+    relative = np.exp(log_weight - log_weight.max())
+    rse_squared = relative.var() / (relative.mean() ** 2 * n)
+    return EvidenceEstimate(
+        log_evidence=float(logsumexp(log_weight) - np.log(n)),
+        mcse=float(np.sqrt(np.log1p(rse_squared))),
+        ess=ess,
+    )
+
+
+def bootstrap_interval(
+    log_weight: np.ndarray,
+    probability: float = 0.95,
+    *,
+    resamples: int = 2000,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated bootstrap interval of the log evidence (Efron 1987).
+
+    Weights have a long right tail; the acceleration, a sixth of the skewness of the mean, moves
+    the interval to where the truth then lies.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+        Log weights of independent particles.
+    probability
+        Coverage.
+    resamples
+        Bootstrap resamples.
+    rng
+        Source of randomness.
+
+    Returns
+    -------
+    lower, upper : float
+        In nats.
+    """
+    log_weight = np.ravel(log_weight)
+    shift = log_weight.max()
+    if not np.isfinite(shift):
+        return -np.inf, np.inf
+    weight = np.exp(log_weight - shift)
+    if np.ptp(weight) <= 1e-12 * weight.max():
+        estimate = float(np.log(weight.mean()) + shift)
+        return estimate, estimate
+    means = np.sort([rng.choice(weight, weight.size).mean() for _ in range(resamples)])
+    below = (np.searchsorted(means, weight.mean()) + 0.5) / (resamples + 1)
+    centre = norm.ppf(below)
+    deviation = weight - weight.mean()
+    acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
+    quantile = norm.ppf([0.5 - probability / 2, 0.5 + probability / 2]) + centre
+    adjusted = norm.cdf(centre + quantile / (1 - acceleration * quantile))
+    lower, upper = np.log(np.quantile(means, adjusted)) + shift
+    return float(lower), float(upper)

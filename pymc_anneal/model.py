@@ -1,0 +1,360 @@
+"""A PyMC model compiled for annealing.
+
+With ``x`` the free variables in the unconstrained space, concatenated to one vector,
+
+    log_prior(x)      = sum of the free variables' log densities, with the Jacobians of their
+                        transforms, normalised,
+    log_likelihood(x) = sum of the observed variables' log densities and of the potentials,
+
+kept apart. A ``pm.Potential`` is tempered with the likelihood, as in :func:`pymc.sample_smc`.
+"""
+
+import math
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+
+from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
+from pymc.distributions.continuous import FlatRV, HalfFlatRV
+from pymc.distributions.distribution import PartialObservedRV
+from pymc.distributions.simulator import SimulatorRV
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+
+from pymc_anneal.base import LogTerms
+from pymc_anneal.jaxify import JaxGraph, callback_graph, freeze_shared, jaxify
+from pymc_anneal.prior import PriorSampler
+
+__all__ = ["CompiledModel", "Variable", "compile_model"]
+
+
+class Variable(NamedTuple):
+    """A free variable's place in the vector of unconstrained values.
+
+    Attributes
+    ----------
+    name : str
+        Name in the model.
+    shape : tuple of int
+        Shape in the unconstrained space.
+    start, stop : int
+        Its slice of the vector.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A PyMC model as functions of a vector in the unconstrained space.
+
+    Made by :func:`compile_model`; compile once to run :func:`sample_ais` many times.
+
+    Attributes
+    ----------
+    model : pymc.Model
+        The model; later changes to it or its data are not seen.
+    variables : tuple of Variable
+        The free variables, in the order of the vector.
+    ndim : int
+        Length ``d`` of the vector.
+    log_terms : Callable
+        JAX function of ``x`` with shape ``(d,)`` to :class:`LogTerms` of scalars, in nats.
+    log_prior_mass, log_prior_mass_mcse : float
+        Log of the prior mass on the space onto which the transforms map (0 for PyMC's default
+        transforms) and its standard error; ``log_prior`` is normalised by it.
+    notes : tuple of str
+        What a reader of the result should know about the model.
+    """
+
+    model: pm.Model
+    variables: tuple[Variable, ...]
+    ndim: int
+    log_terms: Callable[[jax.Array], LogTerms]
+    log_prior_mass: float
+    log_prior_mass_mcse: float
+    notes: tuple[str, ...]
+    _prior: PriorSampler = field(repr=False)
+    _constrain: Callable[..., list[np.ndarray]] = field(repr=False)
+
+    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        """Draw from the prior.
+
+        Parameters
+        ----------
+        seed
+            The same seed gives the same draws.
+        draws
+            Number of draws ``n``.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            Unconstrained values.
+        """
+        values = self._prior(seed, draws)
+        flat = [v.reshape(draws, math.prod(v.shape[1:])) for v in values]
+        return np.concatenate([np.empty((draws, 0)), *flat], axis=1).astype(np.float64)
+
+    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Map unconstrained vectors to the model's variables and deterministics.
+
+        Parameters
+        ----------
+        position : ndarray, shape (n, d)
+
+        Returns
+        -------
+        dict of str to ndarray, shapes (n, ...)
+        """
+        names = [v.name for v in self.model.unobserved_RVs]
+        return dict(zip(names, self._constrain(position), strict=True))
+
+    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Log likelihood of each observation, shapes ``(n, ...)``, in nats."""
+        model = self.model
+        terms = model.logp(vars=model.observed_RVs, sum=False, jacobian=False)
+        values = _mapped(model, self.variables, terms)(position)
+        return {rv.name: v for rv, v in zip(model.observed_RVs, values, strict=True)}
+
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """Return the observed data by variable."""
+        return find_observations(self.model)
+
+    def constant_data(self) -> dict[str, np.ndarray]:
+        """Return the values of ``pm.Data``."""
+        return find_constants(self.model)
+
+    def coords_and_dims(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return coords and dims as ArviZ takes them."""
+        return coords_and_dims_for_inferencedata(self.model)
+
+    def explain_nan(self, position: np.ndarray) -> str:
+        """Say which term of the model is NaN at a point, and the values it has there.
+
+        Parameters
+        ----------
+        position : ndarray, shape (d,)
+        """
+        model = self.model
+        terms = _term_values(model, _split(self.variables, _dtypes(model), position))
+        culprits = [name for name, value in terms.items() if np.isnan(value).any()]
+        values = self.constrain(position[None]).items()
+        where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
+        return (
+            f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. A density "
+            "must be a number or -inf wherever the prior has mass: guard the expression, or "
+            "restrict the prior."
+        )
+
+
+def compile_model(model: pm.Model | None = None) -> CompiledModel:
+    """Compile a PyMC model for annealing.
+
+    Parameters
+    ----------
+    model
+        A model whose free variables are continuous and proper. Default: the model on the
+        context stack.
+
+    Returns
+    -------
+    CompiledModel
+
+    Raises
+    ------
+    TypeError
+        There is no model on the stack, or the argument is not a model.
+    NotImplementedError
+        The model has discrete free variables, a minibatch or simulator, or missing values of a
+        multivariate variable.
+    ValueError
+        A prior is improper.
+    """
+    model = pm.modelcontext(model)
+    if not isinstance(model, pm.Model):
+        raise TypeError(
+            f"`model` is a {type(model).__name__}, expected a pymc.Model "
+            "(for a Bambi model pass `model=bambi_model.backend.model`)."
+        )
+    _refuse(model)
+    prior = PriorSampler(model)
+    variables = _layout(model, prior)
+    ndim = variables[-1].stop if variables else 0
+    graph, notes = _log_graph(model, variables)
+    return CompiledModel(
+        model=model,
+        variables=variables,
+        ndim=ndim,
+        log_terms=partial(_log_terms, graph, variables, _dtypes(model), prior.log_mass),
+        log_prior_mass=prior.log_mass,
+        log_prior_mass_mcse=prior.log_mass_mcse,
+        notes=(*_notes(model, prior), *notes),
+        _prior=prior,
+        _constrain=_mapped(
+            model, variables, model.replace_rvs_by_values(model.unobserved_RVs)
+        ),
+    )
+
+
+def _refuse(model: pm.Model) -> None:
+    """Raise for what cannot be annealed, by name."""
+    for rv in model.free_RVs:
+        op = rv.owner.op
+        if isinstance(op, FlatRV | HalfFlatRV):
+            raise ValueError(
+                f"Variable '{rv.name}' has the improper prior pm.{op._print_name[0]}: the "
+                "marginal likelihood is not defined. Give it a proper prior, for example a "
+                "wide pm.Normal or pm.HalfNormal."
+            )
+        if isinstance(op, PartialObservedRV):
+            raise NotImplementedError(
+                f"Variable '{rv.name}' holds missing values of a multivariate variable. PyMC "
+                "assigns their joint density to the observed part, so the prior of the missing "
+                "part is not available. Model the missing entries as a variable of their own."
+            )
+        if rv.type.dtype not in ("float64", "float32"):
+            raise NotImplementedError(
+                f"Variable '{rv.name}' is discrete ({rv.type.dtype}); only continuous free "
+                "variables are supported. Sum it out of the model (pm.Mixture, pymc_extras."
+                "marginalize) to get the same evidence."
+            )
+    for rv in model.observed_RVs:
+        if isinstance(rv.owner.op, MinibatchRandomVariable) or _has_minibatch(rv):
+            raise NotImplementedError(
+                f"Observed variable '{rv.name}' is a minibatch or has a `total_size`: its "
+                "likelihood is random or rescaled, and the evidence needs the likelihood of "
+                "all the data. Pass the whole data."
+            )
+        if isinstance(rv.owner.op, SimulatorRV):
+            raise NotImplementedError(
+                f"Observed variable '{rv.name}' is a pm.Simulator, which has no likelihood to "
+                "anneal. pm.sample_smc serves such models."
+            )
+
+
+def _has_minibatch(rv) -> bool:
+    return any(type(a.owner.op).__name__ == "MinibatchOp" for a in ancestors([rv]) if a.owner)
+
+
+def _notes(model: pm.Model, prior: PriorSampler) -> list[str]:
+    notes = []
+    if model.potentials:
+        names = ", ".join(f"'{p.name}'" for p in model.potentials)
+        notes.append(
+            f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
+            "prior x likelihood x potential."
+        )
+    if prior.log_mass != 0:
+        notes.append(
+            "A transform maps onto a part of the prior's support. The prior is normalised on "
+            f"that part, whose log mass is {prior.log_mass:.6g}."
+        )
+    return notes
+
+
+def _dtypes(model: pm.Model) -> tuple[str, ...]:
+    return tuple(v.type.dtype for v in model.value_vars)
+
+
+def _layout(model: pm.Model, prior: PriorSampler) -> tuple[Variable, ...]:
+    variables, start = [], 0
+    draws = prior(np.random.SeedSequence(0), 1)
+    for rv, value in zip(model.free_RVs, draws, strict=True):
+        shape = value.shape[1:]
+        stop = start + math.prod(shape)
+        variables.append(Variable(rv.name, shape, start, stop))
+        start = stop
+    return tuple(variables)
+
+
+def _split(variables, dtypes, x):
+    """Cut a vector into the model's value variables."""
+    return [
+        x[v.start : v.stop].reshape(v.shape).astype(dtype)
+        for v, dtype in zip(variables, dtypes, strict=True)
+    ]
+
+
+def _log_terms(graph: JaxGraph, variables, dtypes, log_mass: float, x: jax.Array) -> LogTerms:
+    log_prior, log_likelihood = graph(*_split(variables, dtypes, x))
+    return LogTerms(
+        jnp.asarray(log_prior, jnp.float64) - log_mass, jnp.asarray(log_likelihood, jnp.float64)
+    )
+
+
+def _log_graph(model: pm.Model, variables) -> tuple[JaxGraph, list[str]]:
+    """Return the JAX function of the two terms, by callback where an Op has no JAX form."""
+    inputs = model.value_vars
+    outputs = [_scalar(model.varlogp), _scalar(model.datalogp)]
+    try:
+        graph = jaxify(inputs, outputs)
+        _trace(graph, variables, _dtypes(model))
+        return graph, []
+    except Exception as error:  # whatever the translation or JAX's tracing runs into
+        note = (
+            "Part of the model has no JAX form and runs through compiled PyTensor, one particle "
+            f"at a time ({type(error).__name__}: {str(error).splitlines()[0]})."
+        )
+        return callback_graph(inputs, freeze_shared(outputs)), [note]
+
+
+def _scalar(term) -> pt.TensorVariable:
+    return pt.as_tensor_variable(term).sum().astype("float64")
+
+
+def _trace(graph: JaxGraph, variables, dtypes) -> None:
+    terms = partial(_log_terms, graph, variables, dtypes, 0.0)
+    size = variables[-1].stop if variables else 0
+    point = jax.ShapeDtypeStruct((2, size), np.float64)
+    with jax.enable_x64(True):
+        jax.eval_shape(jax.vmap(jax.grad(lambda x: sum(terms(x)))), point)
+
+
+def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """Compile functions of the vector and map them over positions of shape ``(n, d)``."""
+    inputs, outputs = model.value_vars, list(outputs)
+    split = partial(_split, variables, _dtypes(model))
+    if not outputs:
+        return lambda position: []
+    try:
+        graph = jaxify(inputs, outputs)
+    except NotImplementedError:
+        function = pytensor.function(inputs, freeze_shared(outputs), on_unused_input="ignore")
+        return partial(_row_by_row, lambda x: function(*split(x)))
+    mapped = jax.jit(jax.vmap(lambda x: tuple(map(jnp.asarray, graph(*split(x))))))
+
+    def call(position: np.ndarray) -> list[np.ndarray]:
+        with jax.enable_x64(True):
+            return [np.asarray(v) for v in mapped(position)]
+
+    return call
+
+
+def _row_by_row(function, position: np.ndarray) -> list[np.ndarray]:
+    return [np.stack(column) for column in zip(*map(function, position), strict=True)]
+
+
+def _term_values(model: pm.Model, values: list[np.ndarray]) -> dict[str, np.ndarray]:
+    variables = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+    function = pytensor.function(
+        model.value_vars,
+        model.logp(vars=variables, sum=False),
+        mode=Mode("py", "fast_compile"),
+        on_unused_input="ignore",
+    )
+    terms = zip(variables, function(*values), strict=True)
+    return {v.name: np.asarray(value) for v, value in terms}

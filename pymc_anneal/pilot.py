@@ -1,0 +1,415 @@
+"""The pilot: a short adaptive run that surveys the path and tunes the transition.
+
+From prior draws, beta rises so that each step has the discrepancy
+
+    D = log( sum W u^2 * sum W / (sum W u)^2 ) = target,    u = f_{beta'} / f_beta,
+
+that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016); the step is
+found by bisection in log scale and may be as small as floating point allows. After each step the
+particles are resampled and moved, and while they move the kernel is tuned: its ``scale`` to their
+covariance, its ``step_size`` to its target acceptance, and its ``n_steps`` to the smallest
+
+    (n_steps + 1) (1 + rho) / (1 - rho),
+
+cost times integrated autocorrelation, where ``rho`` is the lag-one autocorrelation of the
+velocity of the path: the weights depend on nothing else.
+
+Nothing of the pilot enters the estimate.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax.scipy.special import logsumexp
+
+from pymc_anneal.base import KernelState, Path, Transition
+from pymc_anneal.engine import NanDensityError, key_of
+from pymc_anneal.transitions.tuned import TunedTransition
+
+__all__ = ["Pilot", "PilotProgress", "autocorrelation_time", "run_pilot"]
+
+_DISCREPANCY = 0.25
+_LADDER = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128])
+_START_RUNG = 2
+_MOVES = 5
+_FIRST_MOVES = 12
+_MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
+_MAX_DENSE = 64
+_MAX_TEMPERATURES = 2000
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What the pilot found.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (m + 1,)
+        Temperatures from 0 to 1.
+    discrepancy : ndarray, shape (m,)
+        ``D`` of each step among the particles of non-zero likelihood.
+    log_reference_mass : float
+        Log share of prior draws with non-zero likelihood.
+    transition : Transition
+        The tuned transition.
+    rho : ndarray, shape (m,)
+        Lag-one autocorrelation of the velocity under the transition at ``betas[1:]``.
+    n_steps : ndarray, shape (m,)
+        ``n_steps`` of the transition at ``betas[1:]``.
+    accept_rate : ndarray, shape (m,)
+    log_z : float
+        Sequential Monte Carlo estimate of the log evidence, for comparison only.
+    position : ndarray, shape (n, d)
+        Particles at ``beta = 1``.
+    """
+
+    betas: np.ndarray
+    discrepancy: np.ndarray
+    log_reference_mass: float
+    transition: Transition
+    rho: np.ndarray
+    n_steps: np.ndarray
+    accept_rate: np.ndarray
+    log_z: float
+    position: np.ndarray = field(repr=False)
+
+    @property
+    def barrier(self) -> float:
+        """Length of the path, ``Lambda = sum sqrt(D)``."""
+        return float(np.sqrt(self.discrepancy).sum())
+
+    @property
+    def log_z_mcse(self) -> float:
+        """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing."""
+        tau = autocorrelation_time(self.rho)
+        return float(np.sqrt((np.expm1(self.discrepancy) * tau).sum() / len(self.position)))
+
+
+class PilotProgress(NamedTuple):
+    """Where the pilot stands."""
+
+    beta: float
+    log_z: float
+    n_steps: int
+    accept_rate: float
+
+
+def autocorrelation_time(rho: np.ndarray) -> np.ndarray:
+    """Return ``(1 + rho) / (1 - rho)``, of a first-order process."""
+    rho = np.clip(rho, -0.5, 0.999)
+    return (1 + rho) / (1 - rho)
+
+
+def run_pilot(
+    path: Path,
+    transition: Transition,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    report: Callable[[PilotProgress], None] = lambda progress: None,
+) -> Pilot:
+    """Survey the path and tune the transition.
+
+    Parameters
+    ----------
+    path
+        The path.
+    transition
+        A kernel; its parameters that are None are tuned. One without such parameters is
+        used as it is.
+    position : ndarray, shape (n, d)
+        Draws of the reference.
+    seed
+        Source of randomness.
+    report
+        Called after each temperature.
+
+    Returns
+    -------
+    Pilot
+
+    Raises
+    ------
+    NanDensityError
+        The log density is NaN at a prior draw or a sound proposal.
+    ValueError
+        The likelihood is zero at every draw, or infinite at one.
+    """
+    seed_numpy, seed_jax = seed.spawn(2)
+    rng = np.random.default_rng(seed_numpy)
+    with jax.enable_x64(True):
+        key = key_of(seed_jax)
+        state = _initial(path, transition, key, position)
+        log_mass = _check_start(path, state)
+        tuner = _Tuner.of(transition, position)
+        betas, records, log_z = [0.0], [], 0.0
+        while betas[-1] < 1:
+            beta, step = _next_beta(path, state, betas[-1])
+            log_z += step.log_mean
+            weight = np.exp(step.log_u - step.log_u.max())
+            tuner = tuner.rescaled(np.asarray(state.position), weight)
+            state = _take(state, _systematic(rng, weight))
+            key = jax.random.fold_in(key, len(betas))
+            state, tuner = _tune(path, tuner, state, key, beta, first=len(betas) == 1)
+            betas.append(beta)
+            records.append((step.discrepancy, tuner))
+            report(PilotProgress(beta, log_z, tuner.n_steps, tuner.accept_rate))
+            if len(betas) > _MAX_TEMPERATURES:
+                raise ValueError(
+                    f"The pilot took {_MAX_TEMPERATURES} temperatures to reach beta = {beta:.3g}. "
+                    "Prior and likelihood are too far apart to anneal between them: use a prior "
+                    "nearer to the data, or check the likelihood's scale."
+                )
+    tuners = [t for _, t in records]
+    return Pilot(
+        betas=np.array(betas),
+        discrepancy=np.array([d for d, _ in records]),
+        log_reference_mass=log_mass,
+        transition=_by_temperature(betas, tuners),
+        rho=np.array([t.rho for t in tuners]),
+        n_steps=np.array([t.n_steps for t in tuners]),
+        accept_rate=np.array([t.accept_rate for t in tuners]),
+        log_z=log_z,
+        position=np.asarray(state.position),
+    )
+
+
+class _Increment(NamedTuple):
+    log_u: np.ndarray
+    log_mean: float
+    discrepancy: float
+
+
+@dataclass(frozen=True)
+class _Tuner:
+    """A kernel under tuning, and what has been learned about it."""
+
+    kernel: Any
+    free: frozenset[str]
+    step_size: float
+    scale: np.ndarray
+    rung: int
+    scores: np.ndarray
+    rho: float
+    accept_rate: float
+
+    @classmethod
+    def of(cls, kernel: Transition, position: np.ndarray) -> "_Tuner":
+        names = ("step_size", "n_steps", "scale")
+        free = frozenset(n for n in names if getattr(kernel, n, False) is None)
+        d = max(position.shape[1], 1)
+        # Optimal scalings: d^(-1/4) for HMC (Beskos et al. 2013), d^(-1/2) for a random walk.
+        step_size = 1.2 * d**-0.25 if getattr(kernel, "target_accept", 0) > 0.5 else 2.4 * d**-0.5
+        return cls(
+            kernel=kernel,
+            free=free,
+            step_size=step_size,
+            scale=np.ones(position.shape[1]),
+            rung=_START_RUNG,
+            scores=np.full(len(_LADDER), np.nan),
+            rho=0.5,
+            accept_rate=1.0,
+        )
+
+    @property
+    def n_steps(self) -> int:
+        fixed = getattr(self.kernel, "n_steps", 1)
+        return int(_LADDER[self.rung]) if "n_steps" in self.free else int(fixed)
+
+    def built(self, rung: int | None = None) -> Any:
+        """Return the kernel with numbers in place of the free parameters."""
+        values = {
+            "step_size": jnp.asarray(self.step_size),
+            "n_steps": jnp.asarray(_LADDER[self.rung if rung is None else rung]),
+            "scale": jnp.asarray(self.scale),
+        }
+        return replace(self.kernel, **{name: values[name] for name in self.free})
+
+    def rescaled(self, position: np.ndarray, weight: np.ndarray) -> "_Tuner":
+        if "scale" not in self.free or position.shape[1] == 0:
+            return self
+        return replace(self, scale=_scale(position, weight))
+
+    def learned(self, rung: int, rho: float, accept_rate: float) -> "_Tuner":
+        """Return the tuner after one move with the given rung of the ladder."""
+        cost = np.log((_LADDER[rung] + 1) * autocorrelation_time(rho))
+        scores = self.scores.copy()
+        old = scores[rung]
+        scores[rung] = cost if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * cost
+        gain = np.clip(accept_rate - self.kernel_target, -0.4, 0.4)
+        mean_rho = rho if rung != self.rung else 0.5 * (rho + self.rho)
+        return replace(
+            self,
+            scores=scores,
+            step_size=self.step_size * float(np.exp(gain)),
+            rho=mean_rho if rung == self.rung else self.rho,
+            accept_rate=accept_rate,
+        )
+
+    @property
+    def kernel_target(self) -> float:
+        return getattr(self.kernel, "target_accept", 0.0)
+
+    def settled(self) -> "_Tuner":
+        """Return the tuner on the best rung next to the present one."""
+        low, high = max(self.rung - 1, 0), min(self.rung + 2, len(_LADDER))
+        near = self.scores[low:high]
+        return self if np.isnan(near).all() else replace(self, rung=low + int(np.nanargmin(near)))
+
+    def rungs(self, moves: int) -> list[int]:
+        """Return which rungs to try at a temperature: the present one, and its neighbours."""
+        if "n_steps" not in self.free:
+            return [self.rung] * moves
+        top = len(_LADDER) - 1
+        near = [self.rung, max(self.rung - 1, 0), min(self.rung + 1, top)]
+        return [near[i] if i < 3 else self.rung for i in range(moves)]
+
+
+def _tune(path, tuner: _Tuner, state: KernelState, key, beta: float, first: bool):
+    """Move the particles a few times at one temperature, learning from each move."""
+    if not tuner.free:
+        tuner = replace(tuner, rung=0)
+    for i, rung in enumerate(tuner.rungs(_FIRST_MOVES if first else _MOVES)):
+        kernel = tuner.built(rung)
+        move_key = jax.random.fold_in(key, i)
+        state, accept, rho, nan, where = _move(path, kernel, state, move_key, beta)
+        if nan:
+            raise NanDensityError(np.asarray(where))
+        tuner = tuner.learned(rung, float(rho), float(accept))
+    return state, tuner.settled() if "n_steps" in tuner.free else tuner
+
+
+@jax.jit
+def _move(path: Path, kernel, state: KernelState, key, beta):
+    before = path.velocity(state.terms, beta)
+    state, info = kernel.at(beta).step(key, state, path, beta)
+    after = path.velocity(state.terms, beta)
+    where = info.nan_position[jnp.argmax(info.nan)]
+    rho = _correlation(before, after)
+    return state, info.accept_rate.mean(), rho, info.nan.any(), where
+
+
+def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
+    a, b = a - a.mean(), b - b.mean()
+    norm = jnp.sqrt((a**2).sum() * (b**2).sum())
+    return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
+
+
+@jax.jit
+def _initial(path: Path, transition, key, position) -> KernelState:
+    position = jnp.asarray(position)
+    return KernelState(position, path.evaluate(position), transition.init(key, position))
+
+
+def _check_start(path: Path, state: KernelState) -> float:
+    """Return the log share of draws with a non-zero likelihood; raise where there is none."""
+    ratio = np.asarray(path.log_ratio(state.terms, 0.0, 1.0))
+    nan = np.isnan(ratio) | np.isnan(np.asarray(path.log_density(state.terms, 0.0)))
+    if nan.any():
+        raise NanDensityError(np.asarray(state.position)[nan.argmax()])
+    if np.isposinf(ratio).any():
+        raise ValueError(
+            "The log likelihood is +inf at a prior draw: the likelihood is not a density there."
+        )
+    alive = np.isfinite(ratio).mean()
+    if alive == 0:
+        raise ValueError(
+            f"The likelihood is zero at all of {len(ratio)} prior draws: prior and data "
+            "contradict each other, or a potential forbids (nearly) all of the prior. Check the "
+            "support of the likelihood; widen or move the prior."
+        )
+    return float(np.log(alive))
+
+
+def _next_beta(path: Path, state: KernelState, beta: float) -> tuple[float, _Increment]:
+    stop, log_u = _bisect(path, state.terms, beta)
+    log_u = np.asarray(log_u)
+    finite = log_u[np.isfinite(log_u)]
+    log_mean = float(logsumexp(log_u) - np.log(len(log_u)))
+    return float(stop), _Increment(log_u, log_mean, max(float(_discrepancy(finite)), 0.0))
+
+
+def _discrepancy(log_u) -> jax.Array:
+    """``D`` of equally weighted increments, those of weight zero left out."""
+    count = jnp.isfinite(log_u).sum()
+    return logsumexp(2 * log_u) - 2 * logsumexp(log_u) + jnp.log(count)
+
+
+@jax.jit
+def _bisect(path: Path, terms, beta):
+    """Find the next temperature, by bisection over the log of the step."""
+
+    def fits(step):
+        return _discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        good = fits(jnp.exp(middle))
+        return jnp.where(good, middle, low), jnp.where(good, high, middle)
+
+    rest = 1.0 - beta
+    low, high = jnp.log(jnp.maximum(1e-300, 2e-16 * beta)), jnp.log(rest)
+    low, _ = jax.lax.fori_loop(0, 80, halve, (low, high))
+    stop = jnp.where(fits(rest), 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
+    return stop, path.log_ratio(terms, beta, stop)
+
+
+def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
+    """Systematic resampling; return indices."""
+    n = len(weight)
+    edges = np.cumsum(weight) / weight.sum()
+    return np.searchsorted(edges, (np.arange(n) + rng.uniform()) / n, side="right").clip(0, n - 1)
+
+
+def _take(state: KernelState, index: np.ndarray) -> KernelState:
+    return jax.tree.map(lambda a: a[index], state)
+
+
+def _scale(position: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Standard deviations, or the Cholesky factor of the covariance in moderate dimension."""
+    weight = weight / weight.sum()
+    n, d = position.shape
+    ess = 1 / (weight**2).sum()
+    clipped = _winsorised(position, weight)
+    centred = clipped - weight @ clipped
+    variance = weight @ centred**2
+    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
+    if d == 1 or d > _MAX_DENSE or ess < 2 * d:
+        return deviation
+    z = centred / deviation
+    shrink = d / (d + ess)
+    correlation = (1 - shrink) * (z.T * weight) @ z + shrink * np.eye(d)
+    return deviation[:, None] * np.linalg.cholesky(correlation)
+
+
+def _winsorised(position: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Clip each coordinate to five robust standard deviations: tails must not set the scale."""
+    order = np.argsort(position, axis=0)
+    ranked = np.take_along_axis(position, order, axis=0)
+    mass = np.cumsum(weight[order], axis=0)
+    q1, q2, q3 = (
+        np.take_along_axis(ranked, (mass >= p).argmax(axis=0)[None], axis=0)[0]
+        for p in (0.25, 0.5, 0.75)
+    )
+    spread = 5 * np.where(q3 > q1, q3 - q1, np.inf) / 1.349
+    return np.clip(position, q2 - spread, q2 + spread)
+
+
+def _by_temperature(betas: list[float], tuners: list[_Tuner]) -> Transition:
+    if not tuners[0].free:
+        return tuners[0].kernel
+    kernels = [t.built() for t in tuners]
+    dense = max(np.ndim(t.scale) for t in tuners) == 2
+    if dense and "scale" in tuners[0].free:
+        kernels = [
+            replace(k, scale=k.scale if k.scale.ndim == 2 else jnp.diag(k.scale)) for k in kernels
+        ]
+    numeric = [jax.tree.map(jnp.asarray, k) for k in kernels]
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numeric)
+    return TunedTransition(jnp.asarray(betas[1:]), stacked)

@@ -1,0 +1,94 @@
+"""Progress bars: the pilot, then each round of the counted run."""
+
+import threading
+import time
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from pymc_anneal.engine import Progress as BlockProgress
+from pymc_anneal.pilot import PilotProgress
+
+__all__ = ["ProgressDisplay"]
+
+
+class ProgressDisplay(AbstractContextManager):
+    """Shows step, beta, ESS, running log Z and the time left.
+
+    Parameters
+    ----------
+    enabled
+        False: nothing is shown.
+    console
+        Where to show it; default: the standard output, terminal or notebook.
+    """
+
+    def __init__(self, enabled: bool = True, console: Console | None = None):
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[status]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            disable=not enabled,
+            console=console,
+        )
+        self._lock = threading.Lock()
+        self._done: dict[int, int] = {}
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> "ProgressDisplay":
+        """Start showing."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop showing."""
+        self._progress.stop()
+
+    def start_pilot(self) -> None:
+        """Add the pilot's bar."""
+        self._task = self._progress.add_task("Pilot", total=1.0, status="")
+
+    def pilot(self, progress: PilotProgress) -> None:
+        """Show one more temperature of the pilot."""
+        status = (
+            f"beta {progress.beta:.3g}  log Z {progress.log_z:.2f}  "
+            f"{progress.n_steps} steps, accept {progress.accept_rate:.2f}"
+        )
+        self._progress.update(self._task, completed=progress.beta, status=status)
+
+    def start_round(self, name: str, blocks: int, steps: int) -> None:
+        """Add the bar of a run."""
+        self._done = {}
+        self._blocks, self._steps = blocks, steps
+        self._task = self._progress.add_task(name, total=blocks * steps, status="")
+
+    def block(self, index: int, progress: BlockProgress) -> None:
+        """Show the progress of one block."""
+        with self._lock:
+            self._done[index] = progress.step
+            done = sum(self._done.values())
+        status = (
+            f"block {index + 1}/{self._blocks}  step {progress.step}/{self._steps}  "
+            f"beta {progress.beta:.3g}  ESS {progress.relative_ess:.0%}  "
+            f"log Z {progress.log_z:.2f}"
+        )
+        self._progress.update(self._task, completed=done, status=status)

@@ -1,0 +1,270 @@
+"""From a finished run to the container that users keep, and back to the estimate.
+
+Groups: ``posterior`` (equally weighted draws, resampled within each chain), ``sample_stats``
+(``log_marginal_likelihood`` of each chain), ``annealing`` (log weights of the particles, and the
+run by step), ``evidence`` (the estimate), ``observed_data``, ``constant_data``. All variables are
+rectangular numbers; words are attributes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_anneal.compat import container, group, has_group
+from pymc_anneal.diagnostics import Verdict, discrepancies, weight_pareto_k
+from pymc_anneal.engine import Stats
+from pymc_anneal.estimators import ais, bootstrap_interval
+
+__all__ = ["LogEvidence", "Run", "dataset", "log_evidence", "resample", "to_container"]
+
+_MAX_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class LogEvidence:
+    """A log marginal likelihood and what is known about its error; everything in nats.
+
+    Attributes
+    ----------
+    log_evidence : float
+        The estimate. Its exponential is unbiased for the marginal likelihood.
+    mcse : float
+        Monte Carlo standard error.
+    interval : tuple of float
+        95 % interval, by bootstrap over particles.
+    ess : float
+        Effective sample size of the weights.
+    pareto_k : float
+        Shape of the weights' upper tail; above 0.7 the error is not to be believed.
+    barrier : float
+        Path length Lambda between prior and posterior.
+    verdict : str
+        ``"trust"``, ``"more steps needed: ..."`` or ``"do not trust: ..."``.
+    """
+
+    log_evidence: float
+    mcse: float
+    interval: tuple[float, float]
+    ess: float
+    pareto_k: float
+    barrier: float
+    verdict: str
+
+    def __repr__(self) -> str:
+        """Return a line to read."""
+        low, high = self.interval
+        return (
+            f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats  "
+            f"(95 % interval {low:.3f} to {high:.3f}, ESS {self.ess:.0f}, "
+            f"Pareto k {self.pareto_k:.2f}, barrier {self.barrier:.1f})\n"
+            f"verdict: {self.verdict}"
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, as arrays.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (K + 1,)
+        Schedule of the last round.
+    log_weight : ndarray, shape (chains, particles)
+        Log weights of all rounds, each scaled by its round's share in the estimate.
+    position : ndarray, shape (chains, particles, d)
+    stats : Stats
+        Last round by step, arrays of shape ``(K, chains)``.
+    stats_particles : int
+        Particles of the last round in each chain.
+    step_size : ndarray, shape (K,)
+        Step sizes of the transition; NaN where it has none.
+    verdict : Verdict
+    numbers : mapping of str to float
+        Further scalars for ``evidence``.
+    words : mapping of str to str
+        Attributes for ``evidence``.
+    """
+
+    betas: np.ndarray
+    log_weight: np.ndarray
+    position: np.ndarray
+    stats: Stats
+    stats_particles: int
+    step_size: np.ndarray
+    verdict: Verdict
+    numbers: Mapping[str, float]
+    words: Mapping[str, str]
+
+
+def dataset(
+    values: Mapping[str, np.ndarray],
+    leading: Sequence[str],
+    coords: Mapping[str, Any] | None = None,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Build a dataset as ArviZ does: leading dimensions, then the model's, then ``x_dim_0``."""
+    coords, dims = coords or {}, dims or {}
+    variables = {}
+    for name, value in values.items():
+        value = np.asarray(value)
+        own = list(dims.get(name) or [])
+        extra = value.ndim - len(leading)
+        own = [own[i] if i < len(own) and own[i] else f"{name}_dim_{i}" for i in range(extra)]
+        variables[name] = ([*leading, *own], value)
+    sizes = {d: n for ds, v in variables.values() for d, n in zip(ds, v.shape, strict=True)}
+    index = {
+        d: coords[d] if d in coords and len(coords[d]) == n else np.arange(n)
+        for d, n in sizes.items()
+    }
+    return xr.Dataset(variables, coords=index, attrs=dict(attrs or {}))
+
+
+def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Systematic resampling of one chain; return indices of shape ``(draws,)``, shuffled."""
+    weight = np.exp(log_weight - log_weight.max())
+    edges = np.cumsum(weight) / weight.sum()
+    points = (np.arange(draws) + rng.uniform()) / draws
+    index = np.searchsorted(edges, points, side="right").clip(0, len(weight) - 1)
+    return rng.permutation(index)
+
+
+def annealing_dataset(run: Run) -> xr.Dataset:
+    """Return the group ``annealing``: log weights, and the last round by step and chain."""
+    steps, chains = run.stats.log_w.shape
+    rows = np.unique(np.linspace(0, steps - 1, min(steps, _MAX_ROWS)).round().astype(int))
+    n = run.stats_particles
+    with np.errstate(invalid="ignore", over="ignore"):
+        relative_ess = np.exp(2 * run.stats.log_w - run.stats.log_w_squared)
+        fisher = np.maximum(run.stats.velocity_squared - run.stats.velocity**2, 0.0)
+    barrier = np.cumsum(np.sqrt(discrepancies(run.stats, n * chains)))
+    shared = {"beta": run.betas[1:], "barrier": barrier, "step_size": run.step_size}
+    by_step = {
+        "log_z": run.stats.log_w - np.log(n),
+        "ess": np.nan_to_num(relative_ess),
+        "accept_rate": run.stats.accept_rate,
+        "fisher_information": fisher,
+        "velocity": run.stats.velocity,
+    }
+    by_step |= {k: np.broadcast_to(v[:, None], (steps, chains)) for k, v in shared.items()}
+    values = {k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in by_step.items()}
+    values["log_weight"] = (("chain", "particle"), run.log_weight)
+    return xr.Dataset(
+        values,
+        coords={
+            "chain": np.arange(chains),
+            "step": rows + 1,
+            "particle": np.arange(run.log_weight.shape[1]),
+        },
+    )
+
+
+def evidence_dataset(run: Run) -> xr.Dataset:
+    """Return the group ``evidence``: the estimate as scalars."""
+    estimate = ais(run.log_weight)
+    # A fixed seed: the interval is a function of the weights.
+    lower, upper = bootstrap_interval(run.log_weight, rng=np.random.default_rng(20130))
+    chains = run.log_weight.shape[0]
+    discrepancy = discrepancies(run.stats, run.stats_particles * chains)
+    numbers = {
+        "log_evidence": estimate.log_evidence,
+        "mcse": estimate.mcse,
+        "interval_lower": lower,
+        "interval_upper": upper,
+        "ess": estimate.ess,
+        "pareto_k": weight_pareto_k(run.log_weight),
+        "barrier": float(np.sqrt(discrepancy).sum()),
+        **run.numbers,
+    }
+    return xr.Dataset(
+        {k: float(v) for k, v in numbers.items()},
+        attrs={**run.words, "verdict": str(run.verdict), "unit": "nats"},
+    )
+
+
+def to_container(
+    run: Run,
+    posterior: xr.Dataset,
+    extra: Mapping[str, xr.Dataset],
+    attrs: Mapping[str, Any],
+) -> Any:
+    """Assemble the container of a run: InferenceData on ArviZ 0.23, DataTree on ArviZ 1."""
+    per_chain = np.array([ais(row).log_evidence for row in run.log_weight])
+    stats = xr.Dataset(
+        {"log_marginal_likelihood": ("chain", per_chain)},
+        coords={"chain": np.arange(len(per_chain))},
+    )
+    groups = {
+        "posterior": posterior,
+        "sample_stats": stats,
+        "annealing": annealing_dataset(run),
+        "evidence": evidence_dataset(run),
+        **{name: data for name, data in extra.items() if data.data_vars},
+    }
+    stamped = {"created_at": datetime.now(UTC).isoformat(), **attrs}
+    return container({name: data.assign_attrs(stamped) for name, data in groups.items()})
+
+
+def log_evidence(data: Any) -> LogEvidence:
+    """Read the log evidence from a result of :func:`sample_ais`.
+
+    Parameters
+    ----------
+    data : InferenceData or DataTree
+        The result, fresh or loaded from a file.
+
+    Returns
+    -------
+    LogEvidence
+
+    Raises
+    ------
+    ValueError
+        The container has no group ``evidence``.
+    """
+    if not hasattr(data, "groups") or not has_group(data, "evidence"):
+        raise ValueError(
+            f"Expected a result of pymc_anneal.sample_ais with a group 'evidence', found "
+            f"{type(data).__name__}. Run `idata = pymc_anneal.sample_ais(model=model)` first."
+        )
+    values = group(data, "evidence")
+    number = {name: float(values[name]) for name in values.data_vars}
+    return LogEvidence(
+        log_evidence=number["log_evidence"],
+        mcse=number["mcse"],
+        interval=(number["interval_lower"], number["interval_upper"]),
+        ess=number["ess"],
+        pareto_k=number["pareto_k"],
+        barrier=number["barrier"],
+        verdict=str(values.attrs["verdict"]),
+    )
+
+
+def combined_log_weights(weights: Sequence[np.ndarray], costs: Sequence[float]) -> np.ndarray:
+    """Pool the log weights of several rounds.
+
+    Each round's mean weight is unbiased for Z; their average with shares in proportion to the
+    rounds' costs, which are fixed before they run, is the mean of the weights returned.
+
+    Parameters
+    ----------
+    weights : sequence of ndarray, shapes (chains, n_r)
+    costs : sequence of float
+        Size of each round.
+
+    Returns
+    -------
+    ndarray, shape (chains, sum n_r)
+    """
+    counts = np.array([w.shape[1] for w in weights])
+    share = np.asarray(costs, dtype=float) / np.sum(costs)
+    scaled = [
+        w + np.log(c * counts.sum() / n) for w, c, n in zip(weights, share, counts, strict=True)
+    ]
+    return np.concatenate(scaled, axis=1)
+
+

@@ -1,0 +1,17 @@
+"""Markov kernels, one per file; each leaves the density of the path at ``beta`` invariant."""
+
+from pymc_anneal.transitions.blackjax import BlackJAXKernel
+from pymc_anneal.transitions.hmc import HMC
+from pymc_anneal.transitions.mala import MALA
+from pymc_anneal.transitions.partial_refreshment import PartialRefreshmentHMC
+from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
+from pymc_anneal.transitions.tuned import TunedTransition
+
+__all__ = [
+    "HMC",
+    "MALA",
+    "BlackJAXKernel",
+    "PartialRefreshmentHMC",
+    "RandomWalkMetropolis",
+    "TunedTransition",
+]

@@ -1,0 +1,61 @@
+"""Any BlackJAX kernel as a transition."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, StepInfo
+
+__all__ = ["BlackJAXKernel"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BlackJAXKernel:
+    """Adapter for BlackJAX's MCMC algorithms (``blackjax.nuts``, ``blackjax.hmc``, ...).
+
+    The kernel is started afresh at every temperature, so it must leave the marginal density of
+    the position invariant, as every algorithm of ``blackjax.mcmc`` that draws its own momentum
+    does. Its parameters are used as given; nothing is tuned.
+
+    Parameters
+    ----------
+    algorithm
+        ``algorithm(log_density, **parameters)`` with methods ``init(position)`` and
+        ``step(key, state)``.
+    parameters : dict
+        Keyword arguments of the algorithm (arrays or numbers).
+    """
+
+    algorithm: Callable[..., Any] = field(metadata={"static": True})
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: jax.Array) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+    ) -> tuple[KernelState, StepInfo]:
+        """Move every particle once by the algorithm."""
+
+        def log_density(x: jax.Array) -> jax.Array:
+            return path.log_density(path.evaluate(x[None]), beta)[0]
+
+        def move(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            algorithm = self.algorithm(log_density, **self.parameters)
+            new, info = algorithm.step(key, algorithm.init(x))
+            return new.position, getattr(info, "acceptance_rate", jnp.nan)
+
+        start = state.position
+        position, accept = jax.vmap(move)(jax.random.split(key, len(start)), start)
+        new = KernelState(position, path.evaluate(position), ())
+        nan = jnp.isnan(path.log_density(new.terms, beta))
+        return new, StepInfo(accept, nan, position)

@@ -1,0 +1,124 @@
+"""Hamiltonian Monte Carlo with jittered trajectories.
+
+The momentum is refreshed, ``p ~ N(0, I)``, and the Hamiltonian ``-log f_beta(S z) + p'p/2``
+followed for ``n_steps`` position-Verlet steps (half drift, kick, half drift) of size
+
+    eps ~ U((1 - jitter) step_size, step_size)
+
+drawn afresh for every particle. The jitter matters: the log likelihood is an even function of a
+Gaussian coordinate, so trajectories of a fixed length near half a period would never change it.
+Position Verlet asks for gradients at mid-steps only: nothing but the two log densities is carried
+from one temperature to the next, for any path.
+
+References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3.2 and 5.3; Neal (2001).
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.paths import gradient
+from pymc_anneal.transitions.metropolis import scaled, scaled_transpose, select, sound_nan
+
+__all__ = ["HMC", "leapfrog"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class HMC:
+    """Hamiltonian Monte Carlo; parameters left at None are set by the pilot.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        Largest leapfrog step, in units of ``scale``.
+    n_steps : int, optional
+        Leapfrog steps per transition.
+    scale : float or Array of shape (d,) or (d, d), optional
+        Scale of the density: a factor, one for each coordinate, or a lower triangular matrix.
+    jitter : float
+        Step sizes are uniform between ``1 - jitter`` and 1 times ``step_size``.
+    target_accept : float
+        Mean acceptance probability to which the pilot sets ``step_size``.
+    """
+
+    step_size: float | jax.Array | None = None
+    n_steps: int | jax.Array | None = None
+    scale: float | jax.Array | None = None
+    jitter: float = field(default=0.5, metadata={"static": True})
+    target_accept: float = field(default=0.9, metadata={"static": True})
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: jax.Array) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+    ) -> tuple[KernelState, StepInfo]:
+        """Follow one trajectory and accept or reject its end."""
+        key_momentum, key_jitter, key_accept = jax.random.split(key, 3)
+        start = state.position
+        momentum = jax.random.normal(key_momentum, start.shape, start.dtype)
+        shrink = jax.random.uniform(
+            key_jitter, (start.shape[0], 1), start.dtype, minval=1 - self.jitter
+        )
+        position, end = leapfrog(
+            path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
+        )
+        proposal = KernelState(position, path.evaluate(position), ())
+        gain = kinetic(end) - kinetic(momentum)
+        change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
+        new, accept = select(key_accept, change - gain, proposal, state)
+        return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
+
+
+def kinetic(momentum: jax.Array) -> jax.Array:
+    """Kinetic energy of each particle, shape ``(n,)``."""
+    return 0.5 * (momentum**2).sum(axis=-1)
+
+
+def leapfrog(
+    path: Path,
+    beta: jax.Array,
+    position: jax.Array,
+    momentum: jax.Array,
+    step_size: jax.Array,
+    n_steps: int | jax.Array,
+    scale: float | jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Integrate Hamilton's equations by position Verlet.
+
+    Parameters
+    ----------
+    path, beta
+        The density.
+    position, momentum : Array, shape (n, d)
+    step_size : Array, shape (n, 1)
+    n_steps
+        Number of steps, one gradient each; it may be traced.
+    scale
+        ``S``.
+
+    Returns
+    -------
+    position, momentum : Array, shape (n, d)
+    """
+    scale = jnp.asarray(scale)
+
+    def body(_, carry):
+        position, momentum = carry
+        kick = scaled_transpose(scale, gradient(path, position, beta))
+        momentum = momentum + step_size * kick
+        return position + step_size * scaled(scale, momentum), momentum
+
+    # Half a drift ahead at the start and half a drift too far at the end.
+    position = position + 0.5 * step_size * scaled(scale, momentum)
+    position, momentum = jax.lax.fori_loop(0, n_steps, body, (position, momentum))
+    return position - 0.5 * step_size * scaled(scale, momentum), momentum

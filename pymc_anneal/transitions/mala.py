@@ -1,0 +1,82 @@
+"""Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996).
+
+In the coordinates ``z`` with ``x = S z``,
+
+    z' = z + step_size^2 / 2 grad log f_beta + step_size xi,    xi ~ N(0, I),
+
+accepted with the Metropolis-Hastings ratio, ``n_steps`` times.
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.paths import gradient
+from pymc_anneal.transitions.metropolis import (
+    repeat,
+    scaled,
+    scaled_transpose,
+    select,
+    sound_nan,
+)
+
+__all__ = ["MALA"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MALA:
+    """Metropolis-adjusted Langevin algorithm.
+
+    Parameters
+    ----------
+    step_size, scale
+        As for :class:`HMC`; None: set by the pilot.
+    n_steps : int, optional
+        Proposals per transition; None: set by the pilot.
+    target_accept : float
+        Mean acceptance probability to which the pilot sets ``step_size``; 0.574 is optimal in
+        high dimensions (Roberts & Rosenthal 1998).
+    """
+
+    step_size: float | jax.Array | None = None
+    n_steps: int | jax.Array | None = None
+    scale: float | jax.Array | None = None
+    target_accept: float = field(default=0.6, metadata={"static": True})
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: jax.Array) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+    ) -> tuple[KernelState, StepInfo]:
+        """Make ``n_steps`` proposals."""
+        scale = jnp.asarray(self.scale)
+
+        def drift(position: jax.Array) -> jax.Array:
+            return 0.5 * self.step_size * scaled_transpose(scale, gradient(path, position, beta))
+
+        def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
+            key_noise, key_accept = jax.random.split(key)
+            start, forward = state.position, state.auxiliary  # drift at the start
+            noise = jax.random.normal(key_noise, start.shape, start.dtype)
+            position = start + self.step_size * scaled(scale, noise + forward)
+            proposal = KernelState(position, path.evaluate(position), drift(position))
+            back = noise + forward + proposal.auxiliary  # minus the noise of the way back
+            change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
+            gain = 0.5 * (back**2 - noise**2).sum(axis=-1)
+            new, accept = select(key_accept, change - gain, proposal, state)
+            return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
+
+        # The drift is cached between the proposals of one temperature and dropped after them.
+        start = KernelState(state.position, state.terms, drift(state.position))
+        state, info = repeat(move, key, start, self.n_steps)
+        return KernelState(state.position, state.terms, ()), info

@@ -1,0 +1,102 @@
+"""What the Metropolis-Hastings kernels share.
+
+Proposals are made in coordinates ``z`` in which the density is of about unit scale, ``x = S z``.
+``S`` is the ``scale`` of a kernel: a scalar, a vector of shape ``(d,)`` (one factor for each
+coordinate), or a lower triangular matrix of shape ``(d, d)``.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, StepInfo
+
+__all__ = ["scaled", "scaled_transpose", "select", "sound_nan"]
+
+# As in PyMC and Stan: an energy error above this is a divergence of the integrator.
+_DIVERGENCE = 1000.0
+
+
+def scaled(scale: jax.Array, z: jax.Array) -> jax.Array:
+    """Return ``S z`` for every row of ``z``, shape ``(n, d)``."""
+    return z @ scale.T if jnp.ndim(scale) == 2 else z * scale
+
+
+def scaled_transpose(scale: jax.Array, g: jax.Array) -> jax.Array:
+    """Return ``S' g`` for every row of ``g``, shape ``(n, d)``: a gradient with respect to z."""
+    return g @ scale if jnp.ndim(scale) == 2 else g * scale
+
+
+def select(
+    key: jax.Array, log_accept: jax.Array, proposal: object, current: object
+) -> tuple[object, jax.Array]:
+    """Accept or reject.
+
+    Parameters
+    ----------
+    key
+        Randomness.
+    log_accept : Array, shape (n,)
+        Log acceptance ratio; NaN rejects.
+    proposal, current : pytree
+        Leaves of shape ``(n, ...)``.
+
+    Returns
+    -------
+    pytree, Array of shape (n,)
+        What was selected, and the acceptance probabilities.
+    """
+    probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
+    accepted = jax.random.uniform(key, probability.shape) < probability
+
+    def pick(new, old):
+        return jnp.where(accepted.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+    return jax.tree.map(pick, proposal, current), probability
+
+
+def sound_nan(
+    path: Path, beta: jax.Array, proposal: KernelState, energy_gain: jax.Array
+) -> jax.Array:
+    """Whether a proposal's density is NaN though the proposal did not come from a divergence.
+
+    Parameters
+    ----------
+    path, beta
+        The density.
+    proposal
+        The proposed state.
+    energy_gain : Array, shape (n,)
+        Kinetic energy gained on the way, 0 for a random walk.
+
+    Returns
+    -------
+    Array of bool, shape (n,)
+    """
+    finite = jnp.isfinite(proposal.position).all(axis=-1) & (energy_gain < _DIVERGENCE)
+    return jnp.isnan(path.log_density(proposal.terms, beta)) & finite
+
+
+def merge_info(total: StepInfo, info: StepInfo, weight: float | jax.Array) -> StepInfo:
+    """Add one of several proposals of a step to the step's report."""
+    return StepInfo(
+        accept_rate=total.accept_rate + weight * info.accept_rate,
+        nan=total.nan | info.nan,
+        nan_position=jnp.where(info.nan[:, None], info.nan_position, total.nan_position),
+    )
+
+
+def empty_info(position: jax.Array) -> StepInfo:
+    """Return the report of no proposal at all."""
+    n = position.shape[0]
+    return StepInfo(jnp.zeros(n), jnp.zeros(n, dtype=bool), jnp.zeros_like(position))
+
+
+def repeat(move, key: jax.Array, state: KernelState, n_steps) -> tuple[KernelState, StepInfo]:
+    """Apply ``move(key, state) -> (state, info)`` several times."""
+
+    def body(i, carry):
+        state, total = carry
+        state, info = move(jax.random.fold_in(key, i), state)
+        return state, merge_info(total, info, 1 / n_steps)
+
+    return jax.lax.fori_loop(0, n_steps, body, (state, empty_info(state.position)))

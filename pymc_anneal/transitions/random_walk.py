@@ -1,0 +1,60 @@
+"""Random-walk Metropolis: ``x' = x + step_size S xi``, ``xi ~ N(0, I)``, ``n_steps`` times."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.transitions.metropolis import repeat, scaled, select, sound_nan
+
+__all__ = ["RandomWalkMetropolis"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RandomWalkMetropolis:
+    """Gaussian random walk, for densities without gradients.
+
+    Parameters
+    ----------
+    step_size, scale
+        As for :class:`HMC`; None: set by the pilot.
+    n_steps : int, optional
+        Proposals per transition; None: set by the pilot.
+    target_accept : float
+        Mean acceptance probability to which the pilot sets ``step_size``; 0.234 is optimal in
+        high dimensions (Roberts, Gelman & Gilks 1997).
+    """
+
+    step_size: float | jax.Array | None = None
+    n_steps: int | jax.Array | None = None
+    scale: float | jax.Array | None = None
+    target_accept: float = field(default=0.3, metadata={"static": True})
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: jax.Array) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+    ) -> tuple[KernelState, StepInfo]:
+        """Make ``n_steps`` proposals."""
+
+        def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
+            key_noise, key_accept = jax.random.split(key)
+            start = state.position
+            noise = jax.random.normal(key_noise, start.shape, start.dtype)
+            position = start + self.step_size * scaled(jnp.asarray(self.scale), noise)
+            proposal = KernelState(position, path.evaluate(position), ())
+            change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
+            new, accept = select(key_accept, change, proposal, state)
+            bad = sound_nan(path, beta, proposal, jnp.zeros(len(start)))
+            return new, StepInfo(accept, bad, position)
+
+        return repeat(move, key, state, self.n_steps)
