@@ -46,9 +46,10 @@ docs: $(VENV)/installed-docs  ## the documentation, its code cells executed (in 
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
+BENCHMARKS ?= $(filter-out benchmarks/models.py,$(wildcard benchmarks/*.py))
+
 benchmarks: $(VENV)/installed-bench  ## speed and memory, against pm.sample_smc and BlackJAX
-	@set -e; for script in benchmarks/bench_*.py; do \
-		echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:  ## remove what was built, keep the environments
 	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache

@@ -5,13 +5,25 @@ Symbols: ``x`` a position, ``f_beta`` the unnormalised density of the path at in
 particles at once; everything logarithmic is in nats.
 """
 
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import jax
 
-__all__ = ["KernelState", "LogTerms", "Path", "StepInfo", "Transition"]
+__all__ = [
+    "KernelState",
+    "LogTerms",
+    "Parameter",
+    "Path",
+    "PyTree",
+    "Scalar",
+    "StepInfo",
+    "Transition",
+]
 
 PyTree = Any
+# A number or an array of one; a kernel's parameter may also be None, "to be tuned".
+Scalar = Any
+Parameter = Any
 
 
 class LogTerms(NamedTuple):
@@ -39,13 +51,13 @@ class Path(Protocol):
     def evaluate(self, position: PyTree) -> PyTree:
         """Return the terms, leaves of shape ``(n, ...)``, at ``n`` positions."""
 
-    def log_density(self, terms: PyTree, beta: jax.Array) -> jax.Array:
+    def log_density(self, terms: PyTree, beta: Scalar) -> jax.Array:
         """Return ``log f_beta``, shape ``(n,)``."""
 
-    def log_ratio(self, terms: PyTree, start: jax.Array, stop: jax.Array) -> jax.Array:
+    def log_ratio(self, terms: PyTree, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``log f_stop - log f_start``, shape ``(n,)``, free of cancellation."""
 
-    def velocity(self, terms: PyTree, beta: jax.Array) -> jax.Array:
+    def velocity(self, terms: PyTree, beta: Scalar) -> jax.Array:
         """Return ``v_beta``, shape ``(n,)``."""
 
 
@@ -92,9 +104,9 @@ class Transition(Protocol):
         """Draw the auxiliary variables for ``n`` particles."""
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Move ``n`` particles once."""
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> "Transition":
         """Return the kernel with the parameters it has at ``beta``."""

@@ -8,7 +8,8 @@ import xarray as xr
 
 __all__ = ["container", "has_group", "group", "pareto_k"]
 
-_IS_TREE = not hasattr(az, "InferenceData")
+# Not hasattr: ArviZ 1 warns about the name.
+_IS_TREE = "InferenceData" not in vars(az)
 
 
 def container(datasets: dict[str, xr.Dataset]) -> Any:

@@ -26,7 +26,16 @@ from jax.scipy.special import logsumexp
 
 from pymc_anneal.base import KernelState, Path, StepInfo, Transition
 
-__all__ = ["Block", "BlockResult", "NanDensityError", "Stats", "run_block", "run_blocks"]
+__all__ = [
+    "Block",
+    "BlockResult",
+    "NanDensityError",
+    "Stats",
+    "key_of",
+    "merge_stats",
+    "run_block",
+    "run_blocks",
+]
 
 # Steps compiled into one call; the number really taken is set at run time.
 _CHUNK = 512
@@ -140,7 +149,9 @@ class Stopped(Exception):
 
 def key_of(seed: np.random.SeedSequence) -> jax.Array:
     """Make a JAX key from a seed."""
-    return jax.random.wrap_key_data(seed.generate_state(2, np.uint32), impl="threefry2x32")
+    return jax.random.wrap_key_data(
+        jnp.asarray(seed.generate_state(2, np.uint32)), impl="threefry2x32"
+    )
 
 
 def run_blocks(
@@ -323,9 +334,7 @@ def _first_nan(info: StepInfo, present: jax.Array) -> jax.Array:
 
 
 def _reduce(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Stats:
-    log_weight, log_u, velocity = (
-        a.reshape(chains, -1) for a in (log_weight, log_u, velocity)
-    )
+    log_weight, log_u, velocity = (a.reshape(chains, -1) for a in (log_weight, log_u, velocity))
     new = log_weight + log_u
     log_w = logsumexp(new, axis=1)
     share = jnp.exp(new - log_w[:, None])
@@ -340,4 +349,28 @@ def _reduce(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Stats:
         velocity_squared=(share * velocity**2).sum(axis=1),
         accept_rate=info.accept_rate.reshape(chains, -1).mean(axis=1),
         nan=info.nan.reshape(chains, -1).sum(axis=1),
+    )
+
+
+def merge_stats(parts: Sequence[Stats]) -> Stats:
+    """Combine the statistics of blocks, of equal size, of the same chains."""
+    log_w = np.stack([p.log_w for p in parts])
+    total = np.logaddexp.reduce(log_w)
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(np.exp(log_w - total))
+
+    def weighted(name: str) -> np.ndarray:
+        return (share * np.stack([getattr(p, name) for p in parts])).sum(axis=0)
+
+    def log_sum(name: str) -> np.ndarray:
+        return np.logaddexp.reduce([getattr(p, name) for p in parts])
+
+    return Stats(
+        log_w=total,
+        log_w_squared=log_sum("log_w_squared"),
+        log_wu_squared=log_sum("log_wu_squared"),
+        velocity=weighted("velocity"),
+        velocity_squared=weighted("velocity_squared"),
+        accept_rate=np.mean([p.accept_rate for p in parts], axis=0),
+        nan=np.sum([p.nan for p in parts], axis=0),
     )

@@ -200,9 +200,7 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
 
 
 def _gradients(output: Variable, inputs: list[Variable]) -> list[Variable]:
-    gradients = pt.grad(
-        output, inputs, disconnected_inputs="ignore", return_disconnected="zero"
-    )
+    gradients = pt.grad(output, inputs, disconnected_inputs="ignore", return_disconnected="zero")
     return [g.astype("float64") for g in gradients]
 
 

@@ -204,9 +204,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*_notes(model, prior), *notes),
         _prior=prior,
-        _constrain=_mapped(
-            model, variables, model.replace_rvs_by_values(model.unobserved_RVs)
-        ),
+        _constrain=_mapped(model, variables, model.replace_rvs_by_values(model.unobserved_RVs)),
     )
 
 

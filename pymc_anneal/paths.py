@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import LogTerms, Path
+from pymc_anneal.base import LogTerms, Path, Scalar
 
 __all__ = ["GeometricPath", "gradient"]
 
@@ -37,20 +37,20 @@ class GeometricPath:
         """Return log prior and log likelihood, shape ``(n,)`` each, at ``(n, d)`` positions."""
         return jax.vmap(self.log_terms)(position)
 
-    def log_density(self, terms: LogTerms, beta: jax.Array) -> jax.Array:
+    def log_density(self, terms: LogTerms, beta: Scalar) -> jax.Array:
         """Return ``log prior + beta V``; the prior alone at ``beta = 0``, also where V = -inf."""
         return terms.log_prior + jnp.where(beta == 0, 0.0, beta * terms.log_likelihood)
 
-    def log_ratio(self, terms: LogTerms, start: jax.Array, stop: jax.Array) -> jax.Array:
+    def log_ratio(self, terms: LogTerms, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``(stop - start) V``."""
         return jnp.where(stop == start, 0.0, (stop - start) * terms.log_likelihood)
 
-    def velocity(self, terms: LogTerms, beta: jax.Array) -> jax.Array:
+    def velocity(self, terms: LogTerms, beta: Scalar) -> jax.Array:
         """Return ``V``."""
         return terms.log_likelihood
 
 
-def gradient(path: Path, position: jax.Array, beta: jax.Array) -> jax.Array:
+def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
     """Return the gradient of ``log f_beta``, shape ``(n, d)``.
 
     Particles do not interact, so the gradient of the sum is the gradient of each.

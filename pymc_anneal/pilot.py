@@ -9,17 +9,17 @@ found by bisection in log scale and may be as small as floating point allows. Af
 particles are resampled and moved, and while they move the kernel is tuned: its ``scale`` to their
 covariance, its ``step_size`` to its target acceptance, and its ``n_steps`` to the smallest
 
-    (n_steps + 1) (1 + rho) / (1 - rho),
+    (n_steps + 1) tau,    tau = 1 + 2 (rho_1 + rho_2 + ...),
 
-cost times integrated autocorrelation, where ``rho`` is the lag-one autocorrelation of the
-velocity of the path: the weights depend on nothing else.
+cost times integrated autocorrelation time, where ``rho`` are the autocorrelations of the velocity
+of the path: the weights depend on nothing else. Two moves in a row give ``rho_1`` and ``rho_2``,
+and ``rho_{l+1} / rho_l`` is taken to stay as it is between those.
 
 Nothing of the pilot enters the estimate.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -35,10 +35,9 @@ from pymc_anneal.transitions.tuned import TunedTransition
 __all__ = ["Pilot", "PilotProgress", "autocorrelation_time", "run_pilot"]
 
 _DISCREPANCY = 0.25
-_LADDER = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128])
-_START_RUNG = 2
-_MOVES = 5
-_FIRST_MOVES = 12
+_RUNGS = 24
+_MOVES = 3
+_FIRST_MOVES = 7
 _MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
 _MAX_DENSE = 64
 _MAX_TEMPERATURES = 2000
@@ -58,8 +57,8 @@ class Pilot:
         Log share of prior draws with non-zero likelihood.
     transition : Transition
         The tuned transition.
-    rho : ndarray, shape (m,)
-        Lag-one autocorrelation of the velocity under the transition at ``betas[1:]``.
+    tau : ndarray, shape (m,)
+        Integrated autocorrelation time of the velocity under the transition at ``betas[1:]``.
     n_steps : ndarray, shape (m,)
         ``n_steps`` of the transition at ``betas[1:]``.
     accept_rate : ndarray, shape (m,)
@@ -73,7 +72,7 @@ class Pilot:
     discrepancy: np.ndarray
     log_reference_mass: float
     transition: Transition
-    rho: np.ndarray
+    tau: np.ndarray
     n_steps: np.ndarray
     accept_rate: np.ndarray
     log_z: float
@@ -87,8 +86,8 @@ class Pilot:
     @property
     def log_z_mcse(self) -> float:
         """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing."""
-        tau = autocorrelation_time(self.rho)
-        return float(np.sqrt((np.expm1(self.discrepancy) * tau).sum() / len(self.position)))
+        increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)
+        return float(np.sqrt(increments.sum() / len(self.position)))
 
 
 class PilotProgress(NamedTuple):
@@ -100,10 +99,17 @@ class PilotProgress(NamedTuple):
     accept_rate: float
 
 
-def autocorrelation_time(rho: np.ndarray) -> np.ndarray:
-    """Return ``(1 + rho) / (1 - rho)``, of a first-order process."""
-    rho = np.clip(rho, -0.5, 0.999)
-    return (1 + rho) / (1 - rho)
+def autocorrelation_time(first: float, second: float) -> float:
+    """Integrated autocorrelation time from the autocorrelations at lags one and two.
+
+    ``1 + 2 (rho_1 + rho_2 / (1 - rho_2 / rho_1))``, at least 1/2; the ratio is kept within
+    [rho_1, 0.95], between a process of first order and one with a slow part.
+    """
+    first = min(max(first, -0.25), 0.99)
+    if first <= 0:
+        return max(1 + 2 * first, 0.5)
+    ratio = min(max(second / first, first), max(0.95, first))
+    return 1 + 2 * first / (1 - ratio)
 
 
 def run_pilot(
@@ -171,7 +177,7 @@ def run_pilot(
         discrepancy=np.array([d for d, _ in records]),
         log_reference_mass=log_mass,
         transition=_by_temperature(betas, tuners),
-        rho=np.array([t.rho for t in tuners]),
+        tau=np.array([t.tau for t in tuners]),
         n_steps=np.array([t.n_steps for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
@@ -191,11 +197,11 @@ class _Tuner:
 
     kernel: Any
     free: frozenset[str]
-    step_size: float
+    step_limit: float
     scale: np.ndarray
     rung: int
     scores: np.ndarray
-    rho: float
+    tau: float
     accept_rate: float
 
     @classmethod
@@ -204,28 +210,37 @@ class _Tuner:
         free = frozenset(n for n in names if getattr(kernel, n, False) is None)
         d = max(position.shape[1], 1)
         # Optimal scalings: d^(-1/4) for HMC (Beskos et al. 2013), d^(-1/2) for a random walk.
-        step_size = 1.2 * d**-0.25 if getattr(kernel, "target_accept", 0) > 0.5 else 2.4 * d**-0.5
+        limit = 1.2 * d**-0.25 if getattr(kernel, "target_accept", 0) > 0.5 else 2.4 * d**-0.5
         return cls(
             kernel=kernel,
             free=free,
-            step_size=step_size,
+            step_limit=limit,
             scale=np.ones(position.shape[1]),
-            rung=_START_RUNG,
-            scores=np.full(len(_LADDER), np.nan),
-            rho=0.5,
+            rung=getattr(kernel, "start_rung", 0),
+            scores=np.full(_RUNGS, np.nan),
+            tau=2.0,
             accept_rate=1.0,
         )
 
+    def effort(self, rung: int) -> tuple[float, int]:
+        """Return the step size and the number of steps of a rung, those fixed by hand kept."""
+        fixed_size, fixed_steps = (getattr(self.kernel, n, 1) for n in ("step_size", "n_steps"))
+        if "n_steps" not in self.free:
+            return self.step_limit if "step_size" in self.free else fixed_size, fixed_steps
+        if "step_size" not in self.free:
+            return fixed_size, rung + 1
+        return self.kernel.effort(rung, self.step_limit)
+
     @property
     def n_steps(self) -> int:
-        fixed = getattr(self.kernel, "n_steps", 1)
-        return int(_LADDER[self.rung]) if "n_steps" in self.free else int(fixed)
+        return int(self.effort(self.rung)[1])
 
     def built(self, rung: int | None = None) -> Any:
         """Return the kernel with numbers in place of the free parameters."""
+        step_size, n_steps = self.effort(self.rung if rung is None else rung)
         values = {
-            "step_size": jnp.asarray(self.step_size),
-            "n_steps": jnp.asarray(_LADDER[self.rung if rung is None else rung]),
+            "step_size": jnp.asarray(float(step_size)),
+            "n_steps": jnp.asarray(int(n_steps)),
             "scale": jnp.asarray(self.scale),
         }
         return replace(self.kernel, **{name: values[name] for name in self.free})
@@ -235,29 +250,30 @@ class _Tuner:
             return self
         return replace(self, scale=_scale(position, weight))
 
-    def learned(self, rung: int, rho: float, accept_rate: float) -> "_Tuner":
-        """Return the tuner after one move with the given rung of the ladder."""
-        cost = np.log((_LADDER[rung] + 1) * autocorrelation_time(rho))
+    def learned(self, rung: int, tau: float, accept_rate: float) -> "_Tuner":
+        """Return the tuner after two moves with the given rung of the ladder."""
+        step_size, n_steps = self.effort(rung)
+        cost = np.log((n_steps + 1) * tau)
         scores = self.scores.copy()
         old = scores[rung]
         scores[rung] = cost if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * cost
-        gain = np.clip(accept_rate - self.kernel_target, -0.4, 0.4)
-        mean_rho = rho if rung != self.rung else 0.5 * (rho + self.rho)
+        # The share of rejections is about proportional to the square of the step size.
+        rejected = max(1 - accept_rate, 1e-3)
+        ratio = np.sqrt((1 - getattr(self.kernel, "target_accept", 0.0)) / rejected)
+        wanted = step_size * np.clip(ratio, 0.25, 4.0)
         return replace(
             self,
             scores=scores,
-            step_size=self.step_size * float(np.exp(gain)),
-            rho=mean_rho if rung == self.rung else self.rho,
-            accept_rate=accept_rate,
+            step_limit=float(np.sqrt(self.step_limit * wanted)),
+            tau=float(np.sqrt(tau * self.tau)) if rung == self.rung else self.tau,
+            accept_rate=accept_rate if rung == self.rung else self.accept_rate,
         )
-
-    @property
-    def kernel_target(self) -> float:
-        return getattr(self.kernel, "target_accept", 0.0)
 
     def settled(self) -> "_Tuner":
         """Return the tuner on the best rung next to the present one."""
-        low, high = max(self.rung - 1, 0), min(self.rung + 2, len(_LADDER))
+        if "n_steps" not in self.free:
+            return self
+        low, high = max(self.rung - 1, 0), min(self.rung + 2, _RUNGS)
         near = self.scores[low:high]
         return self if np.isnan(near).all() else replace(self, rung=low + int(np.nanargmin(near)))
 
@@ -265,33 +281,50 @@ class _Tuner:
         """Return which rungs to try at a temperature: the present one, and its neighbours."""
         if "n_steps" not in self.free:
             return [self.rung] * moves
-        top = len(_LADDER) - 1
-        near = [self.rung, max(self.rung - 1, 0), min(self.rung + 1, top)]
-        return [near[i] if i < 3 else self.rung for i in range(moves)]
+        near = [self.rung, max(self.rung - 1, 0), min(self.rung + 1, _RUNGS - 1)]
+        return (near * moves)[:moves]
 
 
 def _tune(path, tuner: _Tuner, state: KernelState, key, beta: float, first: bool):
     """Move the particles a few times at one temperature, learning from each move."""
-    if not tuner.free:
-        tuner = replace(tuner, rung=0)
     for i, rung in enumerate(tuner.rungs(_FIRST_MOVES if first else _MOVES)):
         kernel = tuner.built(rung)
         move_key = jax.random.fold_in(key, i)
-        state, accept, rho, nan, where = _move(path, kernel, state, move_key, beta)
-        if nan:
-            raise NanDensityError(np.asarray(where))
-        tuner = tuner.learned(rung, float(rho), float(accept))
-    return state, tuner.settled() if "n_steps" in tuner.free else tuner
+        state, report = _move_twice(path, kernel, state, move_key, beta)
+        if report.nan:
+            raise NanDensityError(np.asarray(report.nan_position))
+        tau = autocorrelation_time(float(report.first), float(report.second))
+        tuner = tuner.learned(rung, tau, float(report.accept_rate))
+    return state, tuner.settled()
+
+
+class _MoveReport(NamedTuple):
+    accept_rate: jax.Array
+    first: jax.Array
+    second: jax.Array
+    nan: jax.Array
+    nan_position: jax.Array
 
 
 @jax.jit
-def _move(path: Path, kernel, state: KernelState, key, beta):
-    before = path.velocity(state.terms, beta)
-    state, info = kernel.at(beta).step(key, state, path, beta)
-    after = path.velocity(state.terms, beta)
-    where = info.nan_position[jnp.argmax(info.nan)]
-    rho = _correlation(before, after)
-    return state, info.accept_rate.mean(), rho, info.nan.any(), where
+def _move_twice(path: Path, kernel, state: KernelState, key, beta):
+    kernel = kernel.at(beta)
+
+    def move(state: KernelState, key):
+        state, info = kernel.step(key, state, path, beta)
+        at = jnp.argmax(info.nan)
+        outcome = (path.velocity(state.terms, beta), info.accept_rate.mean(), info.nan[at])
+        return state, (*outcome, info.nan_position[at])
+
+    start = path.velocity(state.terms, beta)
+    state, ((middle, end), accept, nan, where) = jax.lax.scan(move, state, jax.random.split(key))
+    return state, _MoveReport(
+        accept_rate=accept.mean(),
+        first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
+        second=_correlation(start, end),
+        nan=nan.any(),
+        nan_position=where[jnp.argmax(nan)],
+    )
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -372,7 +405,7 @@ def _take(state: KernelState, index: np.ndarray) -> KernelState:
 
 
 def _scale(position: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Standard deviations, or the Cholesky factor of the covariance in moderate dimension."""
+    """Return standard deviations, or a Cholesky factor of the covariance in low dimension."""
     weight = weight / weight.sum()
     n, d = position.shape
     ess = 1 / (weight**2).sum()

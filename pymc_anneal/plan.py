@@ -13,7 +13,7 @@ import numpy as np
 
 from scipy.interpolate import PchipInterpolator
 
-from pymc_anneal.pilot import Pilot, autocorrelation_time
+from pymc_anneal.pilot import Pilot
 
 __all__ = ["MIN_STEPS", "TARGET_VARIANCE", "Plan", "effective_length", "make_plan", "trial_steps"]
 
@@ -51,14 +51,12 @@ def effective_length(pilot: Pilot) -> np.ndarray:
     cost the best density of steps is ``n ~ sqrt(g tau / c)``; for perfect transitions of equal
     cost this is the variational schedule of Kiwaki (2015).
     """
-    tau = autocorrelation_time(pilot.rho)
-    return np.sqrt(pilot.discrepancy * tau / (pilot.n_steps + 1))
+    return np.sqrt(pilot.discrepancy * pilot.tau / (pilot.n_steps + 1))
 
 
 def trial_steps(pilot: Pilot) -> int:
-    """Steps for which the pilot predicts a variance of about one."""
-    tau = autocorrelation_time(pilot.rho)
-    length, weight = np.sqrt(pilot.discrepancy * tau), np.sqrt(pilot.n_steps + 1)
+    """Return the number of steps for which the pilot predicts a variance of about one."""
+    length, weight = np.sqrt(pilot.discrepancy * pilot.tau), np.sqrt(pilot.n_steps + 1)
     return max(MIN_STEPS, int(np.ceil((length * weight).sum() * (length / weight).sum())))
 
 
@@ -111,7 +109,9 @@ def make_plan(
 def refine(betas: np.ndarray, discrepancy: np.ndarray, pilot: Pilot) -> np.ndarray:
     """Effective length of the steps of a finished run, for the schedule of the next one."""
     middle = 0.5 * (betas[1:] + betas[:-1])
-    factor = autocorrelation_time(pilot.rho) / (pilot.n_steps + 1)
+    factor = pilot.tau / (pilot.n_steps + 1)
     if len(factor) > 1:
-        factor = np.exp(PchipInterpolator(pilot.betas[1:], np.log(factor))(middle.clip(pilot.betas[1], 1)))
+        factor = np.exp(
+            PchipInterpolator(pilot.betas[1:], np.log(factor))(middle.clip(pilot.betas[1], 1))
+        )
     return np.sqrt(discrepancy * factor)

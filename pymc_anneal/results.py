@@ -151,7 +151,9 @@ def annealing_dataset(run: Run) -> xr.Dataset:
         "velocity": run.stats.velocity,
     }
     by_step |= {k: np.broadcast_to(v[:, None], (steps, chains)) for k, v in shared.items()}
-    values = {k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in by_step.items()}
+    values = {
+        k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in by_step.items()
+    }
     values["log_weight"] = (("chain", "particle"), run.log_weight)
     return xr.Dataset(
         values,
@@ -266,5 +268,3 @@ def combined_log_weights(weights: Sequence[np.ndarray], costs: Sequence[float]) 
         w + np.log(c * counts.sum() / n) for w, c, n in zip(weights, share, counts, strict=True)
     ]
     return np.concatenate(scaled, axis=1)
-
-

@@ -91,7 +91,11 @@ def geometric_schedule(steps: int, first: float = 1e-4) -> np.ndarray:
     if not 0 < first < 1:
         raise ValueError(f"`first` is {first}, expected a number between 0 and 1.")
     steps = check_steps(steps)
-    return np.concatenate([[0.0], np.geomspace(first, 1.0, steps)]) if steps > 1 else linear_schedule(1)
+    return (
+        np.concatenate([[0.0], np.geomspace(first, 1.0, steps)])
+        if steps > 1
+        else linear_schedule(1)
+    )
 
 
 def sigmoid_schedule(steps: int, scale: float = 4.0) -> np.ndarray:
@@ -247,7 +251,9 @@ def optimal_binned_schedule(knots: np.ndarray, costs: np.ndarray, steps: int) ->
             f"`costs` is {costs}, expected {len(knots) - 1} numbers >= 0, one for each bin."
         )
     if check_steps(steps) < len(costs):
-        raise ValueError(f"`steps` is {steps}, expected at least one for each of {len(costs)} bins.")
+        raise ValueError(
+            f"`steps` is {steps}, expected at least one for each of {len(costs)} bins."
+        )
     counts = _apportion(np.sqrt(costs), steps)
     pieces = [
         np.linspace(start, stop, n, endpoint=False)
@@ -258,7 +264,9 @@ def optimal_binned_schedule(knots: np.ndarray, costs: np.ndarray, steps: int) ->
 
 def _apportion(weights: np.ndarray, total: int) -> np.ndarray:
     """Whole numbers >= 1 with a given sum, in proportion to weights (largest remainders)."""
-    share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+    share = (
+        weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+    )
     ideal = 1 + share * (total - len(weights))
     counts = np.floor(ideal).astype(int)
     order = np.argsort(counts - ideal, kind="stable")

@@ -7,7 +7,7 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
 
 __all__ = ["BlackJAXKernel"]
 
@@ -37,12 +37,12 @@ class BlackJAXKernel:
         """Return no auxiliary variables."""
         return ()
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> Self:
         """Return the kernel itself: its parameters do not depend on ``beta``."""
         return self
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Move every particle once by the algorithm."""
 
@@ -52,7 +52,7 @@ class BlackJAXKernel:
         def move(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
             algorithm = self.algorithm(log_density, **self.parameters)
             new, info = algorithm.step(key, algorithm.init(x))
-            return new.position, getattr(info, "acceptance_rate", jnp.nan)
+            return new.position, getattr(info, "acceptance_rate", jnp.asarray(jnp.nan))
 
         start = state.position
         position, accept = jax.vmap(move)(jax.random.split(key, len(start)), start)

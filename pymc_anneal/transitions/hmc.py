@@ -13,13 +13,15 @@ from one temperature to the next, for any path.
 References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3.2 and 5.3; Neal (2001).
 """
 
+import math
+
 from dataclasses import dataclass, field
 from typing import Self
 
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.paths import gradient
 from pymc_anneal.transitions.metropolis import scaled, scaled_transpose, select, sound_nan
 
@@ -45,22 +47,31 @@ class HMC:
         Mean acceptance probability to which the pilot sets ``step_size``.
     """
 
-    step_size: float | jax.Array | None = None
-    n_steps: int | jax.Array | None = None
-    scale: float | jax.Array | None = None
+    step_size: Parameter = None
+    n_steps: Parameter = None
+    scale: Parameter = None
     jitter: float = field(default=0.5, metadata={"static": True})
-    target_accept: float = field(default=0.9, metadata={"static": True})
+    target_accept: float = field(default=0.92, metadata={"static": True})
+
+    @property
+    def start_rung(self) -> int:
+        """Where the pilot begins on the ladder: a quarter of a period at unit scale."""
+        return 5
+
+    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
+        return trajectory(rung, step_limit)
 
     def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
         """Return no auxiliary variables."""
         return ()
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> Self:
         """Return the kernel itself: its parameters do not depend on ``beta``."""
         return self
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Follow one trajectory and accept or reject its end."""
         key_momentum, key_jitter, key_accept = jax.random.split(key, 3)
@@ -79,6 +90,13 @@ class HMC:
         return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
 
 
+def trajectory(rung: int, step_limit: float) -> tuple[float, int]:
+    """Divide a trajectory of length ``0.6 * 1.25^rung`` into steps not above a limit."""
+    length = 0.6 * 1.25**rung
+    n_steps = max(1, math.ceil(length / step_limit))
+    return length / n_steps, n_steps
+
+
 def kinetic(momentum: jax.Array) -> jax.Array:
     """Kinetic energy of each particle, shape ``(n,)``."""
     return 0.5 * (momentum**2).sum(axis=-1)
@@ -86,12 +104,12 @@ def kinetic(momentum: jax.Array) -> jax.Array:
 
 def leapfrog(
     path: Path,
-    beta: jax.Array,
+    beta: Scalar,
     position: jax.Array,
     momentum: jax.Array,
     step_size: jax.Array,
-    n_steps: int | jax.Array,
-    scale: float | jax.Array,
+    n_steps: Parameter,
+    scale: Parameter,
 ) -> tuple[jax.Array, jax.Array]:
     """Integrate Hamilton's equations by position Verlet.
 

@@ -13,9 +13,10 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.paths import gradient
 from pymc_anneal.transitions.metropolis import (
+    proposals,
     repeat,
     scaled,
     scaled_transpose,
@@ -42,21 +43,25 @@ class MALA:
         high dimensions (Roberts & Rosenthal 1998).
     """
 
-    step_size: float | jax.Array | None = None
-    n_steps: int | jax.Array | None = None
-    scale: float | jax.Array | None = None
+    step_size: Parameter = None
+    n_steps: Parameter = None
+    scale: Parameter = None
     target_accept: float = field(default=0.6, metadata={"static": True})
+
+    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of proposals of a rung of the pilot's ladder."""
+        return step_limit, proposals(rung)
 
     def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
         """Return no auxiliary variables."""
         return ()
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> Self:
         """Return the kernel itself: its parameters do not depend on ``beta``."""
         return self
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Make ``n_steps`` proposals."""
         scale = jnp.asarray(self.scale)

@@ -8,9 +8,9 @@ coordinate), or a lower triangular matrix of shape ``(d, d)``.
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
+from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
 
-__all__ = ["scaled", "scaled_transpose", "select", "sound_nan"]
+__all__ = ["proposals", "repeat", "scaled", "scaled_transpose", "select", "sound_nan"]
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
 _DIVERGENCE = 1000.0
@@ -27,8 +27,8 @@ def scaled_transpose(scale: jax.Array, g: jax.Array) -> jax.Array:
 
 
 def select(
-    key: jax.Array, log_accept: jax.Array, proposal: object, current: object
-) -> tuple[object, jax.Array]:
+    key: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
+) -> tuple[KernelState, jax.Array]:
     """Accept or reject.
 
     Parameters
@@ -37,12 +37,12 @@ def select(
         Randomness.
     log_accept : Array, shape (n,)
         Log acceptance ratio; NaN rejects.
-    proposal, current : pytree
-        Leaves of shape ``(n, ...)``.
+    proposal, current : KernelState
+        ``n`` particles.
 
     Returns
     -------
-    pytree, Array of shape (n,)
+    KernelState, Array of shape (n,)
         What was selected, and the acceptance probabilities.
     """
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
@@ -54,9 +54,7 @@ def select(
     return jax.tree.map(pick, proposal, current), probability
 
 
-def sound_nan(
-    path: Path, beta: jax.Array, proposal: KernelState, energy_gain: jax.Array
-) -> jax.Array:
+def sound_nan(path: Path, beta: Scalar, proposal: KernelState, energy_gain: jax.Array) -> jax.Array:
     """Whether a proposal's density is NaN though the proposal did not come from a divergence.
 
     Parameters
@@ -100,3 +98,8 @@ def repeat(move, key: jax.Array, state: KernelState, n_steps) -> tuple[KernelSta
         return state, merge_info(total, info, 1 / n_steps)
 
     return jax.lax.fori_loop(0, n_steps, body, (state, empty_info(state.position)))
+
+
+def proposals(rung: int) -> int:
+    """Return the number of proposals of a rung: about 1.4 times that of the rung below."""
+    return max(rung + 1, round(2 ** (rung / 2)))

@@ -15,8 +15,8 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
-from pymc_anneal.transitions.hmc import kinetic, leapfrog
+from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.transitions.hmc import kinetic, leapfrog, trajectory
 from pymc_anneal.transitions.metropolis import select, sound_nan
 
 __all__ = ["PartialRefreshmentHMC"]
@@ -37,23 +37,32 @@ class PartialRefreshmentHMC:
         As for :class:`HMC`.
     """
 
-    step_size: float | jax.Array | None = None
-    n_steps: int | jax.Array | None = None
-    scale: float | jax.Array | None = None
-    persistence: float = 0.8
+    step_size: Parameter = None
+    n_steps: Parameter = None
+    scale: Parameter = None
+    persistence: Parameter = 0.8
     jitter: float = field(default=0.7, metadata={"static": True})
     target_accept: float = field(default=0.95, metadata={"static": True})
+
+    @property
+    def start_rung(self) -> int:
+        """Where the pilot begins on the ladder: the momentum carries on from step to step."""
+        return 0
+
+    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
+        return trajectory(rung, step_limit)
 
     def init(self, key: jax.Array, position: jax.Array) -> jax.Array:
         """Draw the momentum, shape ``(n, d)``."""
         return jax.random.normal(key, position.shape, position.dtype)
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> Self:
         """Return the kernel itself: its parameters do not depend on ``beta``."""
         return self
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Refresh the momentum in part, follow a trajectory, accept or turn back."""
         key_noise, key_jitter, key_accept = jax.random.split(key, 3)

@@ -6,8 +6,8 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo
-from pymc_anneal.transitions.metropolis import repeat, scaled, select, sound_nan
+from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.transitions.metropolis import proposals, repeat, scaled, select, sound_nan
 
 __all__ = ["RandomWalkMetropolis"]
 
@@ -28,21 +28,25 @@ class RandomWalkMetropolis:
         high dimensions (Roberts, Gelman & Gilks 1997).
     """
 
-    step_size: float | jax.Array | None = None
-    n_steps: int | jax.Array | None = None
-    scale: float | jax.Array | None = None
+    step_size: Parameter = None
+    n_steps: Parameter = None
+    scale: Parameter = None
     target_accept: float = field(default=0.3, metadata={"static": True})
+
+    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of proposals of a rung of the pilot's ladder."""
+        return step_limit, proposals(rung)
 
     def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
         """Return no auxiliary variables."""
         return ()
 
-    def at(self, beta: jax.Array) -> Self:
+    def at(self, beta: Scalar) -> Self:
         """Return the kernel itself: its parameters do not depend on ``beta``."""
         return self
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Make ``n_steps`` proposals."""
 

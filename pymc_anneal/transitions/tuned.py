@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, StepInfo, Transition
+from pymc_anneal.base import KernelState, Path, Scalar, StepInfo, Transition
 
 __all__ = ["TunedTransition"]
 
@@ -35,7 +35,7 @@ class TunedTransition:
         """Draw the kernel's auxiliary variables."""
         return self.kernel.init(key, position)
 
-    def at(self, beta: jax.Array) -> Transition:
+    def at(self, beta: Scalar) -> Transition:
         """Return the kernel with the parameters it has at ``beta``."""
         left = jnp.clip(jnp.searchsorted(self.betas, beta, side="right") - 1, 0, None)
         right = jnp.minimum(left + 1, len(self.betas) - 1)
@@ -51,7 +51,7 @@ class TunedTransition:
         return jax.tree.map(interpolate, self.kernel)
 
     def step(
-        self, key: jax.Array, state: KernelState, path: Path, beta: jax.Array
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Move with the parameters of ``beta``."""
         return self.at(beta).step(key, state, path, beta)

@@ -1,0 +1,167 @@
+"""Time of a leapfrog step of the engine against a hand-written JAX gradient.
+
+    python benchmarks/leapfrog.py
+
+The rival is the cheapest thing that could drive a leapfrog step: the jitted, vmapped gradient of
+the density log prior + beta log likelihood, written by hand for the model (for the logistic
+regression with log(1 + exp(-|x|))), called in a loop by itself: no drift, no kick, no acceptance.
+Both work on float64, on the same number of particles at a time, in the same process with the same
+threads. Two figures for the engine, both from `run_block` with a fixed HMC kernel:
+
+slope
+    (time with 24 leapfrogs a temperature - time with 8) / 16 leapfrogs: a leapfrog step by itself.
+whole
+    time of the whole annealing with 3 leapfrogs a temperature / number of leapfrogs: momenta,
+    acceptance, weights and statistics included.
+
+The limit is 1.5 for the slope. Engine and rival take turns; figures are medians over the rounds.
+"""
+
+import argparse
+import time
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import models as zoo
+import numpy as np
+import pymc_anneal
+
+from pymc_anneal import HMC, GeometricPath
+from pymc_anneal.engine import Block, run_block
+
+LIMIT = 1.5
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+# Densities by hand: functions of x, shape (d,), and beta
+
+
+def logistic() -> Callable:
+    x, y = zoo.logistic_data()
+    signed = jnp.asarray(np.where(y > 0, 1.0, -1.0)[:, None] * x)
+
+    def log_density(b, beta):
+        margin = signed @ b
+        value = (jnp.minimum(margin, 0) - jnp.log(1 + jnp.exp(-jnp.abs(margin)))).sum()
+        return beta * value - 0.5 * b @ b
+
+    return log_density
+
+
+def regression() -> Callable:
+    """``x = (b, log s2)`` in the order of the model: the variance first."""
+    x, y = (jnp.asarray(a) for a in zoo.regression_data())
+    n, d = x.shape
+
+    def log_density(position, beta):
+        log_s2, b = position[0], position[1:]
+        precision = jnp.exp(-log_s2)
+        residual = y - x @ b
+        log_likelihood = -0.5 * (n * log_s2 + precision * residual @ residual)
+        log_prior = -3 * log_s2 - 2 * precision - 0.5 * (d * log_s2 + precision * b @ b)
+        return beta * log_likelihood + log_prior
+
+    return log_density
+
+
+def schools() -> Callable:
+    y, sigma = jnp.asarray(zoo.SCHOOLS_Y), jnp.asarray(zoo.SCHOOLS_SIGMA)
+
+    def log_density(position, beta):
+        mu, log_tau, eta = position[0], position[1], position[2:]
+        tau = jnp.exp(log_tau)
+        z = (y - mu - tau * eta) / sigma
+        log_prior = log_tau - jnp.log(1 + (tau / 5) ** 2) - 0.5 * ((mu / 5) ** 2 + eta @ eta)
+        return log_prior - 0.5 * beta * z @ z
+
+    return log_density
+
+
+HAND = {"logistic": logistic, "regression": regression, "schools": schools}
+
+
+def check(path: GeometricPath, log_density: Callable, position: jax.Array) -> None:
+    """Stop unless both densities have the same gradient."""
+    for beta in (0.3, 1.0):
+        ours = jax.vmap(jax.grad(lambda x, b=beta: sum_terms(path, x, b)))(position)
+        theirs = jax.vmap(jax.grad(log_density), (0, None))(position, beta)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7)
+
+
+def sum_terms(path: GeometricPath, x: jax.Array, beta: float) -> jax.Array:
+    log_prior, log_likelihood = path.log_terms(x)
+    return log_prior + beta * log_likelihood
+
+
+def gradient_timer(log_density: Callable, position: jax.Array, repeats: int) -> Callable:
+    """Return a function that times one gradient of all particles."""
+    gradient = jax.jit(jax.vmap(jax.grad(log_density), (0, None)))
+    beta = jnp.asarray(0.5)
+    jax.block_until_ready(gradient(position, beta))
+
+    def seconds() -> float:
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            jax.block_until_ready(gradient(position, beta))
+        return (time.perf_counter() - begin) / repeats
+
+    return seconds
+
+
+def engine_timer(path: GeometricPath, position: np.ndarray, leapfrogs: int, steps: int) -> Callable:
+    """Return a function that times one annealing step of all particles."""
+    kernel = HMC(jnp.asarray(1e-3), jnp.asarray(leapfrogs), jnp.ones(position.shape[1]))
+    betas = np.linspace(0, 1, steps + 1) ** 4
+
+    def seconds() -> float:
+        block = Block(path, kernel, betas, position, 1, np.random.SeedSequence(0))
+        return run_block(block).seconds / steps
+
+    seconds()
+    return seconds
+
+
+def measure(name: str, args) -> None:
+    compiled = pymc_anneal.compile_model(zoo.MODELS[name].build())
+    path = GeometricPath(compiled.log_terms)
+    start = compiled.sample_prior(np.random.SeedSequence(1), args.particles)
+    log_density = HAND[name]()
+    check(path, log_density, jnp.asarray(start[:20]))
+    timers = {
+        "hand": gradient_timer(log_density, jnp.asarray(start), args.steps),
+        **{k: engine_timer(path, start, k, args.steps) for k in (3, 8, 24)},
+    }
+    rows = [{k: timer() for k, timer in timers.items()} for _ in range(args.rounds)]
+    scale = 1e6 / args.particles
+    hand = np.median([r["hand"] for r in rows]) * scale
+    slope = np.median([(r[24] - r[8]) / 16 for r in rows]) * scale
+    whole = np.median([r[3] / 3 for r in rows]) * scale
+    verdict = "" if slope <= LIMIT * hand else f"  above {LIMIT}"
+    print(
+        f"{name:12s}{start.shape[1]:4d}{hand:10.3f}{slope:10.3f}{whole:10.3f}"
+        f"{slope / hand:14.2f}{whole / hand:14.2f}{verdict}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=lambda text: text.split(","), default=list(HAND))
+    parser.add_argument("--particles", type=int, default=1000, help="annealed at a time")
+    parser.add_argument("--steps", type=int, default=200, help="temperatures, and gradients")
+    parser.add_argument("--rounds", type=int, default=9)
+    args = parser.parse_args()
+    jax.config.update("jax_enable_x64", True)
+    print("microseconds for one particle")
+    print(
+        f"{'model':12s}{'d':>4s}{'by hand':>10s}{'slope':>10s}{'whole':>10s}"
+        f"{'slope / hand':>14s}{'whole / hand':>14s}"
+    )
+    for name in args.models:
+        measure(name, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The arguments of `sample_ais`, checked, and the objects that its short strings stand for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_anneal import schedules
+from pymc_anneal.base import Path, Transition
+from pymc_anneal.paths import GeometricPath
+from pymc_anneal.transitions import HMC, MALA, PartialRefreshmentHMC, RandomWalkMetropolis
+
+__all__ = [
+    "PATHS",
+    "SCHEDULES",
+    "TRANSITIONS",
+    "Options",
+    "resolve",
+    "resolve_schedule",
+    "seed_sequence",
+]
+
+PATHS: dict[str, Callable[..., Path]] = {"geometric": GeometricPath}
+TRANSITIONS: dict[str, Callable[[], Transition]] = {
+    "hmc": HMC,
+    "partial_refreshment": PartialRefreshmentHMC,
+    "mala": MALA,
+    "random_walk": RandomWalkMetropolis,
+}
+SCHEDULES: dict[str, Callable[[int], np.ndarray]] = {
+    "linear": schedules.linear_schedule,
+    "power": schedules.power_schedule,
+    "geometric": schedules.geometric_schedule,
+    "sigmoid": schedules.sigmoid_schedule,
+    "salakhutdinov_murray": schedules.salakhutdinov_murray_schedule,
+}
+_DEFAULT_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of a run, checked."""
+
+    draws: int
+    chains: int
+    steps: int | str
+    target_mcse: float
+    max_rounds: int
+    cores: int | None
+    block_size: int | None
+    schedule: Callable[[int], np.ndarray] | np.ndarray | None
+    max_step: float | None
+    idata_kwargs: dict[str, Any]
+
+    def __post_init__(self):
+        for name in ("draws", "chains", "max_rounds"):
+            _check_count(name, getattr(self, name))
+        for name in ("cores", "block_size"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name))
+        if self.steps != "auto":
+            _check_count("steps", self.steps, 'a positive whole number or "auto"')
+        if not 0 < self.target_mcse < np.inf:
+            raise ValueError(
+                f"`target_mcse` is {self.target_mcse}, expected a positive number of nats."
+            )
+        if isinstance(self.schedule, np.ndarray) and self.steps not in (
+            "auto",
+            len(self.schedule) - 1,
+        ):
+            raise ValueError(
+                f"`steps` is {self.steps}, but the schedule has {len(self.schedule) - 1} steps. "
+                "Leave out `steps`."
+            )
+        known = {"log_likelihood", "prior", "coords", "dims"}
+        unknown = set(self.idata_kwargs) - known
+        if unknown:
+            raise ValueError(
+                f"Unknown `idata_kwargs` {sorted(unknown)}; expected some of {sorted(known)}."
+            )
+
+    @property
+    def fixed_steps(self) -> int | None:
+        """Number of steps asked for, if any."""
+        if isinstance(self.schedule, np.ndarray):
+            return len(self.schedule) - 1
+        return None if self.steps == "auto" else int(self.steps)
+
+    @property
+    def block_draws(self) -> int:
+        """Particles of each chain in a block: even blocks of at most about `block_size`."""
+        wanted = max(1, (self.block_size or _DEFAULT_BLOCK) // self.chains)
+        return -(-self.draws // -(-self.draws // wanted))
+
+
+def resolve(value: Any, known: Mapping[str, Callable], name: str, contract: type, *args) -> Any:
+    """Return the object meant by a short string, or the object itself."""
+    if isinstance(value, str):
+        if value not in known:
+            raise ValueError(
+                f"Unknown `{name}` {value!r}; expected one of {sorted(known)} or an object."
+            )
+        return known[value](*args)
+    required = [m for m in vars(contract) if not m.startswith("_") and callable(vars(contract)[m])]
+    missing = [m for m in required if not hasattr(value, m)]
+    if missing:
+        raise TypeError(
+            f"`{name}` is a {type(value).__name__} without the methods {missing}; expected one "
+            f"of {sorted(known)} or an object with {required}."
+        )
+    return value
+
+
+def resolve_schedule(schedule):
+    """Return a function of the number of steps, an array, or None for the variational one."""
+    if isinstance(schedule, str):
+        if schedule == "variational":
+            return None
+        if schedule not in SCHEDULES:
+            raise ValueError(
+                f"Unknown `schedule` {schedule!r}; expected one of "
+                f"{sorted([*SCHEDULES, 'variational'])}, a function or an array."
+            )
+        return SCHEDULES[schedule]
+    return schedule if callable(schedule) else schedules.check_schedule(np.asarray(schedule))
+
+
+def _check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
+
+
+def seed_sequence(random_seed: Any) -> np.random.SeedSequence:
+    """Return a fresh seed sequence for what users pass as ``random_seed``."""
+    if isinstance(random_seed, np.random.SeedSequence):
+        return np.random.SeedSequence(random_seed.entropy, spawn_key=random_seed.spawn_key)
+    if isinstance(random_seed, np.random.Generator):
+        return np.random.SeedSequence(random_seed.integers(2**63, size=4).tolist())
+    try:
+        return np.random.SeedSequence(random_seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`random_seed` is {random_seed!r}, expected a non-negative int, a sequence of them, "
+            "a numpy SeedSequence or Generator, or None."
+        ) from error

@@ -1,0 +1,235 @@
+"""Stages of a run: pilot, trial, plan, counted rounds.
+
+Only the pilot adapts while it runs. The trial is frozen and not counted; it measures what the
+transitions make of the schedule. The counted rounds are frozen, each with streams of its own.
+"""
+
+import os
+import time
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, is_dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_anneal import schedules
+from pymc_anneal.base import Path, Transition
+from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
+from pymc_anneal.engine import Block, Stats, merge_stats, run_blocks
+from pymc_anneal.model import CompiledModel
+from pymc_anneal.options import Options
+from pymc_anneal.pilot import Pilot, run_pilot
+from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_steps
+from pymc_anneal.progress import ProgressDisplay
+from pymc_anneal.results import combined_log_weights
+
+__all__ = ["Outcome", "Round", "Session", "run_rounds"]
+
+_MAX_TRIALS = 4
+_TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
+_MAX_GROWTH = 8.0  # of the number of steps from one round to the next
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all stages of a run share."""
+
+    compiled: CompiledModel
+    path: Path
+    options: Options
+    display: ProgressDisplay
+    seed: np.random.SeedSequence
+
+    def blocks(
+        self,
+        transition: Transition,
+        betas: np.ndarray,
+        particles: int,
+        seed: np.random.SeedSequence,
+    ) -> list[Block]:
+        """Return blocks of at least so many particles, each started from its own prior draws."""
+        chains, m = self.options.chains, self.options.block_draws
+        count, blocks = -(-particles // (chains * m)), []
+        for child in seed.spawn(count):
+            seed_prior, seed_run = child.spawn(2)
+            position = self.compiled.sample_prior(seed_prior, chains * m)
+            blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
+        return blocks
+
+    def run(self, name: str, blocks: list[Block]) -> "Round":
+        """Anneal blocks on the workers."""
+        steps = len(blocks[0].betas) - 1
+        self.display.start_round(name, len(blocks), steps)
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(self.options.cores or _processors()) as executor:
+            results = run_blocks(blocks, executor, self.display.block)
+        seconds = time.perf_counter() - begin
+        return Round(
+            betas=blocks[0].betas,
+            log_weight=np.concatenate([r.log_weight for r in results], axis=1),
+            position=np.concatenate([r.position for r in results], axis=1),
+            stats=merge_stats([r.stats for r in results]),
+            interrupted=len(results) < len(blocks),
+            seconds=seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Round:
+    """A frozen run: weights and end points of shape ``(chains, particles, ...)``, and by step."""
+
+    betas: np.ndarray
+    log_weight: np.ndarray
+    position: np.ndarray
+    stats: Stats
+    interrupted: bool
+    seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Number of steps K."""
+        return len(self.betas) - 1
+
+    @property
+    def particles(self) -> int:
+        """Number of particles over all chains."""
+        return self.log_weight.size
+
+
+class Survey(NamedTuple):
+    """Effective length of the path between temperatures: what a variational schedule needs."""
+
+    betas: np.ndarray
+    length: np.ndarray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What all stages left; ``pilot`` and ``plan`` are None where there was no need of them."""
+
+    pilot: Pilot | None
+    plan: Plan | None
+    rounds: list[Round]
+    transition: Transition
+
+    @property
+    def log_weight(self) -> np.ndarray:
+        """Log weights of all rounds, pooled, shape ``(chains, particles)``."""
+        weights = [r.log_weight for r in self.rounds]
+        return combined_log_weights(weights, [r.steps * r.particles for r in self.rounds])
+
+
+def run_rounds(session: Session, kernel: Transition) -> Outcome:
+    """Run all stages.
+
+    Parameters
+    ----------
+    session
+        Model, path, options.
+    kernel
+        The transition; its parameters that are None are tuned.
+
+    Returns
+    -------
+    Outcome
+    """
+    options = session.options
+    seed_pilot, seed_trial, seed_rounds = session.seed.spawn(3)
+    pilot = _pilot(session, kernel, seed_pilot) if _needs_pilot(options, kernel) else None
+    transition = kernel if pilot is None else pilot.transition
+    steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
+    if pilot is not None and options.fixed_steps is None:
+        trial = _trial(session, pilot, seed_trial)
+        plan = _plan(session, pilot, trial)
+        steps, particles = plan.steps, plan.particles
+    survey = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
+    rounds: list[Round] = []
+    for number, seed in enumerate(seed_rounds.spawn(options.max_rounds), start=1):
+        betas = _schedule(options, steps, survey)
+        name = "Annealing" if number == 1 else f"Round {number}"
+        rounds.append(session.run(name, session.blocks(transition, betas, particles, seed)))
+        growth = _growth(options, rounds[-1])
+        if growth is None:
+            break
+        steps = int(np.ceil(steps * growth))
+        survey = _refined(survey, pilot, rounds[-1])
+    return Outcome(pilot, plan, rounds, transition)
+
+
+def _needs_pilot(options: Options, kernel: Transition) -> bool:
+    names: list[str] = [f.name for f in fields(kernel)] if is_dataclass(kernel) else []
+    free = any(getattr(kernel, name) is None for name in names)
+    return free or options.fixed_steps is None or options.schedule is None
+
+
+def _pilot(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
+    seed_prior, seed_run = seed.spawn(2)
+    n = max(session.options.chains * session.options.block_draws, 256)
+    position = session.compiled.sample_prior(seed_prior, n)
+    session.display.start_pilot()
+    return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
+
+
+def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Round:
+    """Run one block until its log weights are even enough to plan by."""
+    steps = trial_steps(pilot)
+    survey = Survey(pilot.betas, effective_length(pilot))
+    for child in seed.spawn(_MAX_TRIALS):
+        betas = _schedule(session.options, steps, survey)
+        trial = session.run("Trial", session.blocks(pilot.transition, betas, 1, child))
+        variance = log_weight_variance(trial.log_weight)
+        if variance <= _TRUSTED_VARIANCE:
+            break
+        steps = int(np.ceil(steps * min(variance, _MAX_GROWTH)))
+    return trial
+
+
+def _plan(session: Session, pilot: Pilot, trial: Round) -> Plan:
+    options = session.options
+    return make_plan(
+        variance=log_weight_variance(trial.log_weight),
+        steps=trial.steps,
+        fixed_steps=options.fixed_steps,
+        particles=options.draws * options.chains,
+        target_mcse=options.target_mcse,
+        log_reference_mass=pilot.log_reference_mass,
+        seconds=trial.seconds / (trial.steps * trial.particles),
+    )
+
+
+def _schedule(options: Options, steps: int, survey: Survey | None) -> np.ndarray:
+    if isinstance(options.schedule, np.ndarray):
+        return options.schedule
+    if options.schedule is not None:
+        return schedules.check_schedule(options.schedule(steps))
+    assert survey is not None  # the variational schedule always has a pilot
+    return schedules.variational_schedule(
+        survey.betas, survey.length, steps, max_step=options.max_step
+    )
+
+
+def _refined(survey: Survey | None, pilot: Pilot | None, finished: Round) -> Survey | None:
+    """Return what a finished round says about the path."""
+    if pilot is None:
+        return survey
+    d = discrepancies(finished.stats, finished.particles)
+    return Survey(finished.betas, refine(finished.betas, d, pilot))
+
+
+def _growth(options: Options, finished: Round) -> float | None:
+    """Return by how much to lengthen the next round, None where none is needed or possible."""
+    fixed = options.fixed_steps is not None
+    if fixed or finished.interrupted:
+        return None
+    verdict = judge(finished.log_weight, target_mcse=options.target_mcse, steps=finished.steps)
+    if verdict.judgement == "trust":
+        return None
+    variance = log_weight_variance(finished.log_weight)
+    return float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,151 @@
+"""Every exported schedule, path and transition, and a target on which they can be checked exactly.
+
+The target is asymmetric and solvable at every ``beta``: with ``r_i = exp(x_i)``,
+
+    r_i ~ Gamma(a_i, b_i),    V(x) = sum_i s_i x_i - n_i exp(x_i),
+
+so that under ``f_beta`` the ``r_i`` are independent ``Gamma(a_i + beta s_i, b_i + beta n_i)``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scipy import special, stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.base import KernelState, LogTerms, Path, Transition
+from pymc_anneal.transitions import TunedTransition
+
+PRIOR_SHAPE, PRIOR_RATE = np.array([2.0, 3.5]), np.array([1.5, 0.8])
+COUNT, EXPOSURE = np.array([2.5, 1.0]), np.array([1.0, 1.6])
+
+
+def log_gamma_terms(x: jax.Array) -> LogTerms:
+    """Terms of the target of this module at one position of shape ``(2,)``."""
+    rate = jnp.exp(x)
+    constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - special.gammaln(PRIOR_SHAPE)
+    log_prior = (PRIOR_SHAPE * x - PRIOR_RATE * rate + constant).sum()
+    return LogTerms(log_prior, (COUNT * x - EXPOSURE * rate).sum())
+
+
+def log_gamma_marginal(beta: float, coordinate: int) -> stats.rv_continuous:
+    """Distribution of ``x_i`` under ``f_beta``."""
+    shape = PRIOR_SHAPE[coordinate] + beta * COUNT[coordinate]
+    rate = PRIOR_RATE[coordinate] + beta * EXPOSURE[coordinate]
+    return stats.loggamma(shape, loc=-np.log(rate))
+
+
+def log_gamma_draws(beta: float, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Exact draws under ``f_beta``, shape ``(draws, 2)``."""
+    shape, rate = PRIOR_SHAPE + beta * COUNT, PRIOR_RATE + beta * EXPOSURE
+    return np.log(rng.gamma(shape, 1 / rate, size=(draws, 2)))
+
+
+def log_gamma_evidence(beta: float = 1.0) -> float:
+    """Log normaliser of ``f_beta``."""
+    shape, rate = PRIOR_SHAPE + beta * COUNT, PRIOR_RATE + beta * EXPOSURE
+    prior = PRIOR_SHAPE * np.log(PRIOR_RATE) - special.gammaln(PRIOR_SHAPE)
+    return float((special.gammaln(shape) - shape * np.log(rate) + prior).sum())
+
+
+def start(path: Path, transition: Transition, key: jax.Array, position: np.ndarray) -> KernelState:
+    """Return the state of particles that have not moved yet."""
+    position = jnp.asarray(position)
+    return KernelState(position, path.evaluate(position), transition.init(key, position))
+
+
+@dataclass(frozen=True)
+class Case:
+    """An exported object, ready to use.
+
+    Attributes
+    ----------
+    name : str
+    exported : str
+        Its name in ``pymc_anneal``.
+    make : Callable
+        Schedules: from a number of steps to the array. Paths: from the terms to the path.
+        Transitions: from nothing to the kernel, its parameters set for ``log_gamma_terms``.
+    """
+
+    name: str
+    exported: str
+    make: Callable
+
+
+def _variational(steps: int) -> np.ndarray:
+    knots = np.array([0.0, 1e-6, 1e-3, 0.2, 0.5, 1.0])
+    return pma.variational_schedule(knots, np.array([2.0, 1.0, 3.0, 0.5, 0.0]), steps)
+
+
+def _binned(steps: int) -> np.ndarray:
+    knots = pma.power_schedule(min(steps, 4), 3.0)
+    return pma.optimal_binned_schedule(knots, np.arange(len(knots) - 1.0, 0.0, -1.0), steps)
+
+
+def _decelerated(steps: int) -> np.ndarray:
+    return pma.decelerate(pma.power_schedule(steps, 6.0), 2.5 / steps)
+
+
+SCHEDULES = [
+    Case("linear", "linear_schedule", pma.linear_schedule),
+    Case("power", "power_schedule", pma.power_schedule),
+    Case("power_0.5", "power_schedule", partial(pma.power_schedule, power=0.5)),
+    Case("geometric", "geometric_schedule", pma.geometric_schedule),
+    Case("geometric_tiny", "geometric_schedule", partial(pma.geometric_schedule, first=1e-12)),
+    Case("sigmoid", "sigmoid_schedule", pma.sigmoid_schedule),
+    Case("sigmoid_steep", "sigmoid_schedule", partial(pma.sigmoid_schedule, scale=20.0)),
+    Case("salakhutdinov_murray", "salakhutdinov_murray_schedule", pma.salakhutdinov_murray_schedule),
+    Case("variational", "variational_schedule", _variational),
+    Case("decelerate", "decelerate", _decelerated),
+    Case("optimal_binned", "optimal_binned_schedule", _binned),
+]
+
+PATHS = [Case("geometric", "GeometricPath", pma.GeometricPath)]
+
+SCALE = np.array([[0.5, 0.0], [0.1, 0.6]])
+BETAS = np.array([0.0, 0.4, 1.0])
+
+
+def _tuned() -> TunedTransition:
+    kernels = pma.HMC(
+        step_size=jnp.array([0.9, 0.8, 0.6]),
+        n_steps=jnp.array([3, 2, 4]),
+        scale=jnp.stack([jnp.asarray(SCALE)] * 3),
+    )
+    return TunedTransition(jnp.asarray(BETAS), kernels)
+
+
+def _blackjax() -> pma.BlackJAXKernel:
+    hmc = pytest.importorskip("blackjax").hmc
+    mass = np.array([0.3, 0.5])
+    parameters = {"step_size": 0.6, "num_integration_steps": 3, "inverse_mass_matrix": mass}
+    return pma.BlackJAXKernel(hmc, parameters)
+
+
+TRANSITIONS = [
+    Case("hmc", "HMC", lambda: pma.HMC(0.8, 3, SCALE)),
+    Case("hmc_one_long_step", "HMC", lambda: pma.HMC(1.6, 1, np.array([0.5, 0.7]), jitter=0.2)),
+    Case(
+        "partial_refreshment",
+        "PartialRefreshmentHMC",
+        lambda: pma.PartialRefreshmentHMC(1.3, 2, SCALE, persistence=0.7),
+    ),
+    Case("mala", "MALA", lambda: pma.MALA(1.1, 2, SCALE)),
+    Case("mala_scalar", "MALA", lambda: pma.MALA(0.9, 1, 0.6)),
+    Case("random_walk", "RandomWalkMetropolis", lambda: pma.RandomWalkMetropolis(1.5, 3, SCALE)),
+    Case("tuned", "HMC", _tuned),
+    Case("blackjax_hmc", "BlackJAXKernel", _blackjax),
+]
+
+
+def parametrize(argument: str, cases: list[Case]) -> pytest.MarkDecorator:
+    """Run a test for every case of a list."""
+    return pytest.mark.parametrize(argument, cases, ids=lambda case: case.name)
