@@ -254,7 +254,7 @@ def run_block(
         position = np.asarray(carry.state.position)
         log_weight = np.asarray(carry.log_weight)
     return BlockResult(
-        position=position.reshape(block.chains, -1, position.shape[-1]),
+        position=position.reshape(block.chains, len(log_weight) // block.chains, position.shape[1]),
         log_weight=log_weight.reshape(block.chains, -1),
         stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
         seconds=time.perf_counter() - begin,

@@ -118,7 +118,7 @@ def bootstrap_interval(
     if np.ptp(weight) <= 1e-12 * weight.max():
         estimate = float(np.log(weight.mean()) + shift)
         return estimate, estimate
-    means = np.sort([rng.choice(weight, weight.size).mean() for _ in range(resamples)])
+    means = np.sort(_resampled_means(weight, resamples, rng))
     below = (np.searchsorted(means, weight.mean()) + 0.5) / (resamples + 1)
     centre = norm.ppf(below)
     deviation = weight - weight.mean()
@@ -127,3 +127,10 @@ def bootstrap_interval(
     adjusted = norm.cdf(centre + quantile / (1 - acceleration * quantile))
     lower, upper = np.log(np.quantile(means, adjusted)) + shift
     return float(lower), float(upper)
+
+
+def _resampled_means(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    rows = max(1, 1_000_000 // values.size)  # bounds the memory, saves the loop
+    sizes = [min(rows, count - i) for i in range(0, count, rows)]
+    draws = (values[rng.integers(0, values.size, (n, values.size))].mean(axis=1) for n in sizes)
+    return np.concatenate(list(draws))

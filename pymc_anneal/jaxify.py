@@ -32,11 +32,16 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import GraphRewriter, in2out, node_rewriter
 from pytensor.graph.traversal import graph_inputs
-from pytensor.link.jax.dispatch import jax_funcify
 from pytensor.raise_op import Assert
 from pytensor.scalar.basic import GE, LE, ScalarOp, Switch, upgrade_to_float
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import Elemwise
+
+# Importing PyTensor's dispatch switches 64-bit numbers on for the process; put that back.
+_X64 = jax.config.jax_enable_x64
+from pytensor.link.jax.dispatch import jax_funcify  # noqa: E402
+
+jax.config.update("jax_enable_x64", _X64)
 
 __all__ = ["JaxGraph", "callback_graph", "jaxify"]
 

@@ -7,13 +7,13 @@ From prior draws, beta rises so that each step has the discrepancy
 that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016); the step is
 found by bisection in log scale and may be as small as floating point allows. After each step the
 particles are resampled and moved, and while they move the kernel is tuned: its ``scale`` to their
-covariance, its ``step_size`` to its target acceptance, and its ``n_steps`` to the smallest
+covariance, its ``step_size`` to its target acceptance, and its ``n_steps`` to the least
 
-    (n_steps + 1) tau,    tau = 1 + 2 (rho_1 + rho_2 + ...),
+    cost tau,    tau = 1 + 2 (rho_1 + rho_2 + ...),
 
-cost times integrated autocorrelation time, where ``rho`` are the autocorrelations of the velocity
-of the path: the weights depend on nothing else. Two moves in a row give ``rho_1`` and ``rho_2``,
-and ``rho_{l+1} / rho_l`` is taken to stay as it is between those.
+evaluations a transition times integrated autocorrelation time, where ``rho`` are the
+autocorrelations of the velocity of the path: the weights depend on nothing else. Two moves in a
+row give ``rho_1`` and ``rho_2``, and ``rho_{l+1} / rho_l`` is taken to stay what it is there.
 
 Nothing of the pilot enters the estimate.
 """
@@ -59,8 +59,8 @@ class Pilot:
         The tuned transition.
     tau : ndarray, shape (m,)
         Integrated autocorrelation time of the velocity under the transition at ``betas[1:]``.
-    n_steps : ndarray, shape (m,)
-        ``n_steps`` of the transition at ``betas[1:]``.
+    cost : ndarray, shape (m,)
+        Evaluations of gradient or density of the transition at ``betas[1:]``.
     accept_rate : ndarray, shape (m,)
     log_z : float
         Sequential Monte Carlo estimate of the log evidence, for comparison only.
@@ -73,7 +73,7 @@ class Pilot:
     log_reference_mass: float
     transition: Transition
     tau: np.ndarray
-    n_steps: np.ndarray
+    cost: np.ndarray
     accept_rate: np.ndarray
     log_z: float
     position: np.ndarray = field(repr=False)
@@ -97,6 +97,10 @@ class PilotProgress(NamedTuple):
     log_z: float
     n_steps: int
     accept_rate: float
+
+
+def _cost(kernel: Any, n_steps: int) -> int:
+    return kernel.cost(n_steps) if hasattr(kernel, "cost") else 1
 
 
 def autocorrelation_time(first: float, second: float) -> float:
@@ -178,7 +182,7 @@ def run_pilot(
         log_reference_mass=log_mass,
         transition=_by_temperature(betas, tuners),
         tau=np.array([t.tau for t in tuners]),
-        n_steps=np.array([t.n_steps for t in tuners]),
+        cost=np.array([_cost(transition, t.n_steps) for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
         position=np.asarray(state.position),
@@ -253,7 +257,7 @@ class _Tuner:
     def learned(self, rung: int, tau: float, accept_rate: float) -> "_Tuner":
         """Return the tuner after two moves with the given rung of the ladder."""
         step_size, n_steps = self.effort(rung)
-        cost = np.log((n_steps + 1) * tau)
+        cost = np.log(_cost(self.kernel, n_steps) * tau)
         scores = self.scores.copy()
         old = scores[rung]
         scores[rung] = cost if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * cost

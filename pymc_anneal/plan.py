@@ -51,12 +51,12 @@ def effective_length(pilot: Pilot) -> np.ndarray:
     cost the best density of steps is ``n ~ sqrt(g tau / c)``; for perfect transitions of equal
     cost this is the variational schedule of Kiwaki (2015).
     """
-    return np.sqrt(pilot.discrepancy * pilot.tau / (pilot.n_steps + 1))
+    return np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)
 
 
 def trial_steps(pilot: Pilot) -> int:
     """Return the number of steps for which the pilot predicts a variance of about one."""
-    length, weight = np.sqrt(pilot.discrepancy * pilot.tau), np.sqrt(pilot.n_steps + 1)
+    length, weight = np.sqrt(pilot.discrepancy * pilot.tau), np.sqrt(pilot.cost)
     return max(MIN_STEPS, int(np.ceil((length * weight).sum() * (length / weight).sum())))
 
 
@@ -109,7 +109,7 @@ def make_plan(
 def refine(betas: np.ndarray, discrepancy: np.ndarray, pilot: Pilot) -> np.ndarray:
     """Effective length of the steps of a finished run, for the schedule of the next one."""
     middle = 0.5 * (betas[1:] + betas[:-1])
-    factor = pilot.tau / (pilot.n_steps + 1)
+    factor = pilot.tau / pilot.cost
     if len(factor) > 1:
         factor = np.exp(
             PchipInterpolator(pilot.betas[1:], np.log(factor))(middle.clip(pilot.betas[1], 1))

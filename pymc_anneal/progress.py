@@ -1,7 +1,6 @@
 """Progress bars: the pilot, then each round of the counted run."""
 
 import threading
-import time
 
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -12,9 +11,9 @@ from rich.progress import (
     Progress,
     SpinnerColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from pymc_anneal.engine import Progress as BlockProgress
 from pymc_anneal.pilot import PilotProgress
@@ -37,17 +36,14 @@ class ProgressDisplay(AbstractContextManager):
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[status]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[status]}", table_column=Column(no_wrap=True, ratio=1)),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             disable=not enabled,
             console=console,
         )
         self._lock = threading.Lock()
         self._done: dict[int, int] = {}
-        self._start = time.perf_counter()
 
     def __enter__(self) -> "ProgressDisplay":
         """Start showing."""
@@ -70,15 +66,15 @@ class ProgressDisplay(AbstractContextManager):
     def pilot(self, progress: PilotProgress) -> None:
         """Show one more temperature of the pilot."""
         status = (
-            f"beta {progress.beta:.3g}  log Z {progress.log_z:.2f}  "
-            f"{progress.n_steps} steps, accept {progress.accept_rate:.2f}"
+            f"beta {progress.beta:.2g}  log Z {progress.log_z:.2f}  "
+            f"accept {progress.accept_rate:.0%}  {progress.n_steps} steps"
         )
         self._progress.update(self._task, completed=progress.beta, status=status)
 
     def start_round(self, name: str, blocks: int, steps: int) -> None:
         """Add the bar of a run."""
         self._done = {}
-        self._blocks, self._steps = blocks, steps
+        self._steps = steps
         self._task = self._progress.add_task(name, total=blocks * steps, status="")
 
     def block(self, index: int, progress: BlockProgress) -> None:
@@ -87,8 +83,7 @@ class ProgressDisplay(AbstractContextManager):
             self._done[index] = progress.step
             done = sum(self._done.values())
         status = (
-            f"block {index + 1}/{self._blocks}  step {progress.step}/{self._steps}  "
-            f"beta {progress.beta:.3g}  ESS {progress.relative_ess:.0%}  "
-            f"log Z {progress.log_z:.2f}"
+            f"step {progress.step}/{self._steps}  beta {progress.beta:.2g}  "
+            f"ESS {progress.relative_ess:.0%}  log Z {progress.log_z:.2f}"
         )
         self._progress.update(self._task, completed=done, status=status)

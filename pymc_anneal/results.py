@@ -44,6 +44,9 @@ class LogEvidence:
         Path length Lambda between prior and posterior.
     verdict : str
         ``"trust"``, ``"more steps needed: ..."`` or ``"do not trust: ..."``.
+    notes : str
+        What to know about the model, for example that a potential is tempered with the
+        likelihood; empty where there is nothing.
     """
 
     log_evidence: float
@@ -53,6 +56,7 @@ class LogEvidence:
     pareto_k: float
     barrier: float
     verdict: str
+    notes: str = ""
 
     def __repr__(self) -> str:
         """Return a line to read."""
@@ -61,7 +65,7 @@ class LogEvidence:
             f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats  "
             f"(95 % interval {low:.3f} to {high:.3f}, ESS {self.ess:.0f}, "
             f"Pareto k {self.pareto_k:.2f}, barrier {self.barrier:.1f})\n"
-            f"verdict: {self.verdict}"
+            f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
         )
 
 
@@ -243,6 +247,7 @@ def log_evidence(data: Any) -> LogEvidence:
         pareto_k=number["pareto_k"],
         barrier=number["barrier"],
         verdict=str(values.attrs["verdict"]),
+        notes=str(values.attrs.get("notes", "")),
     )
 
 

@@ -37,7 +37,7 @@ __all__ = ["sample_ais"]
 
 
 def sample_ais(
-    draws: int = 1000,
+    draws: int = 500,
     *,
     chains: int = 4,
     steps: int | str = "auto",

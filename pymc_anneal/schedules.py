@@ -172,14 +172,13 @@ def _strictly_increasing(betas: np.ndarray) -> np.ndarray:
     """Repair ties that rounding left, and pin the ends."""
     betas = np.clip(betas, 0.0, 1.0)
     betas[0], betas[-1] = 0.0, 1.0
+    if (np.diff(betas) > 0).all():
+        return betas
     for k in range(1, len(betas)):
-        if betas[k] <= betas[k - 1]:
-            betas[k] = np.nextafter(betas[k - 1], 2.0)
-    for k in range(len(betas) - 1, 0, -1):
-        if k == len(betas) - 1:
-            betas[k] = 1.0
-        elif betas[k] >= betas[k + 1]:
-            betas[k] = np.nextafter(betas[k + 1], -1.0)
+        betas[k] = max(betas[k], np.nextafter(betas[k - 1], 2.0))
+    betas[-1] = 1.0
+    for k in range(len(betas) - 2, 0, -1):
+        betas[k] = min(betas[k], np.nextafter(betas[k + 1], -1.0))
     return betas
 
 

@@ -1,16 +1,23 @@
 """Hamiltonian Monte Carlo with jittered trajectories.
 
 The momentum is refreshed, ``p ~ N(0, I)``, and the Hamiltonian ``-log f_beta(S z) + p'p/2``
-followed for ``n_steps`` position-Verlet steps (half drift, kick, half drift) of size
+followed for ``n_steps`` steps of size
 
     eps ~ U((1 - jitter) step_size, step_size)
 
 drawn afresh for every particle. The jitter matters: the log likelihood is an even function of a
 Gaussian coordinate, so trajectories of a fixed length near half a period would never change it.
-Position Verlet asks for gradients at mid-steps only: nothing but the two log densities is carried
-from one temperature to the next, for any path.
 
-References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3.2 and 5.3; Neal (2001).
+A step is the two-stage splitting of Blanes, Casas & Sanz-Serna (2014), of two gradients,
+
+    drift a eps,  kick eps/2,  drift (1 - 2a) eps,  kick eps/2,  drift a eps,    a = (3 - sqrt 3)/6,
+
+whose energy error for steps of length 1 to 2 is many times below that of two leapfrog steps. It
+asks for gradients inside the step only: nothing but the log densities is carried from one
+temperature to the next, for any path.
+
+References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3.2 and 5.3; Blanes, Casas &
+Sanz-Serna (2014), Numerical integrators for the hybrid Monte Carlo method, section 4.
 """
 
 import math
@@ -25,7 +32,9 @@ from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.paths import gradient
 from pymc_anneal.transitions.metropolis import scaled, scaled_transpose, select, sound_nan
 
-__all__ = ["HMC", "leapfrog"]
+__all__ = ["HMC", "integrate", "kinetic", "trajectory"]
+
+_FIRST_DRIFT = (3 - math.sqrt(3)) / 6
 
 
 @jax.tree_util.register_dataclass
@@ -36,9 +45,9 @@ class HMC:
     Parameters
     ----------
     step_size : float, optional
-        Largest leapfrog step, in units of ``scale``.
+        Largest step, in units of ``scale``.
     n_steps : int, optional
-        Leapfrog steps per transition.
+        Integrator steps per transition, of two gradients each.
     scale : float or Array of shape (d,) or (d, d), optional
         Scale of the density: a factor, one for each coordinate, or a lower triangular matrix.
     jitter : float
@@ -57,6 +66,10 @@ class HMC:
     def start_rung(self) -> int:
         """Where the pilot begins on the ladder: a quarter of a period at unit scale."""
         return 5
+
+    def cost(self, n_steps: int) -> int:
+        """Return the evaluations of gradient or density of a transition."""
+        return 2 * n_steps + 1
 
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
@@ -80,7 +93,7 @@ class HMC:
         shrink = jax.random.uniform(
             key_jitter, (start.shape[0], 1), start.dtype, minval=1 - self.jitter
         )
-        position, end = leapfrog(
+        position, end = integrate(
             path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), ())
@@ -102,7 +115,7 @@ def kinetic(momentum: jax.Array) -> jax.Array:
     return 0.5 * (momentum**2).sum(axis=-1)
 
 
-def leapfrog(
+def integrate(
     path: Path,
     beta: Scalar,
     position: jax.Array,
@@ -111,7 +124,7 @@ def leapfrog(
     n_steps: Parameter,
     scale: Parameter,
 ) -> tuple[jax.Array, jax.Array]:
-    """Integrate Hamilton's equations by position Verlet.
+    """Integrate Hamilton's equations by the two-stage splitting.
 
     Parameters
     ----------
@@ -120,7 +133,7 @@ def leapfrog(
     position, momentum : Array, shape (n, d)
     step_size : Array, shape (n, 1)
     n_steps
-        Number of steps, one gradient each; it may be traced.
+        Number of steps, two gradients each; it may be traced.
     scale
         ``S``.
 
@@ -130,13 +143,20 @@ def leapfrog(
     """
     scale = jnp.asarray(scale)
 
-    def body(_, carry):
-        position, momentum = carry
-        kick = scaled_transpose(scale, gradient(path, position, beta))
-        momentum = momentum + step_size * kick
-        return position + step_size * scaled(scale, momentum), momentum
+    def drift(position, momentum, share):
+        return position + share * step_size * scaled(scale, momentum)
 
-    # Half a drift ahead at the start and half a drift too far at the end.
-    position = position + 0.5 * step_size * scaled(scale, momentum)
-    position, momentum = jax.lax.fori_loop(0, n_steps, body, (position, momentum))
-    return position - 0.5 * step_size * scaled(scale, momentum), momentum
+    def kick(position, momentum):
+        force = scaled_transpose(scale, gradient(path, position, beta))
+        return momentum + 0.5 * step_size * force
+
+    def stage(i, carry):
+        position, momentum = carry
+        momentum = kick(position, momentum)
+        # Between two kicks of a step, or the last drift of a step and the first of the next.
+        share = jnp.where(i % 2 == 0, 1 - 2 * _FIRST_DRIFT, 2 * _FIRST_DRIFT)
+        return drift(position, momentum, share), momentum
+
+    position = drift(position, momentum, _FIRST_DRIFT)
+    position, momentum = jax.lax.fori_loop(0, 2 * n_steps, stage, (position, momentum))
+    return drift(position, momentum, -_FIRST_DRIFT), momentum

@@ -48,6 +48,10 @@ class MALA:
     scale: Parameter = None
     target_accept: float = field(default=0.6, metadata={"static": True})
 
+    def cost(self, n_steps: int) -> int:
+        """Return the evaluations of gradient or density of a transition."""
+        return 2 * n_steps + 1
+
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of proposals of a rung of the pilot's ladder."""
         return step_limit, proposals(rung)

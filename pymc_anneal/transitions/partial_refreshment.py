@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.transitions.hmc import kinetic, leapfrog, trajectory
+from pymc_anneal.transitions.hmc import integrate, kinetic, trajectory
 from pymc_anneal.transitions.metropolis import select, sound_nan
 
 __all__ = ["PartialRefreshmentHMC"]
@@ -49,6 +49,10 @@ class PartialRefreshmentHMC:
         """Where the pilot begins on the ladder: the momentum carries on from step to step."""
         return 0
 
+    def cost(self, n_steps: int) -> int:
+        """Return the evaluations of gradient or density of a transition."""
+        return 2 * n_steps + 1
+
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
         return trajectory(rung, step_limit)
@@ -70,7 +74,7 @@ class PartialRefreshmentHMC:
         noise = jax.random.normal(key_noise, start.shape, dtype)
         momentum = self.persistence * state.auxiliary + noise * jnp.sqrt(1 - self.persistence**2)
         shrink = jax.random.uniform(key_jitter, (len(start), 1), dtype, minval=1 - self.jitter)
-        position, end = leapfrog(
+        position, end = integrate(
             path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), end)

@@ -33,6 +33,10 @@ class RandomWalkMetropolis:
     scale: Parameter = None
     target_accept: float = field(default=0.3, metadata={"static": True})
 
+    def cost(self, n_steps: int) -> int:
+        """Return the evaluations of gradient or density of a transition."""
+        return n_steps
+
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of proposals of a rung of the pilot's ladder."""
         return step_limit, proposals(rung)
