@@ -51,7 +51,7 @@ STEP_SIZE = {
     "regression": 0.3,
     "hierarchical": 0.3,
 }
-GRID = (0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
+GRID = (0.2, 0.3, 0.45, 0.65, 0.9)
 
 
 # Methods: a function of a model and the arguments, which returns a function of a seed.

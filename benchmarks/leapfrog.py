@@ -2,16 +2,18 @@
 
     python benchmarks/leapfrog.py
 
-The rival is the cheapest thing that could drive a leapfrog step: the jitted, vmapped gradient of
-the density log prior + beta log likelihood, written by hand for the model (for the logistic
-regression with log(1 + exp(-|x|))), with no drift, no kick and no acceptance; once as single calls
-and once in a compiled loop, of which the faster counts. Both work on float64, on the same number of particles at a time, in the same process with the same
-threads. Two figures for the engine, both from `run_block` with a fixed HMC kernel:
+A leapfrog step is one gradient with its drift and kick; where the integrator of `HMC` takes
+several gradients a step, each of them counts as one. The rival is the cheapest thing that could
+drive it: the jitted, vmapped gradient of log prior + beta log likelihood, written by hand for the
+model (for the logistic regression with log(1 + exp(-|x|))), with no drift, no kick and no
+acceptance; once as single calls and once in a compiled loop, of which the faster counts. Both work
+on float64, on the same number of particles at a time, in the same process with the same threads.
+Two figures for the engine, both from `run_block` with a fixed HMC kernel:
 
 slope
-    (time with 24 leapfrogs a temperature - time with 8) / 16 leapfrogs: a leapfrog step by itself.
+    (time of a long trajectory - time of a short one) / difference in gradients: a step by itself.
 whole
-    time of the whole annealing with 3 leapfrogs a temperature / number of leapfrogs: momenta,
+    time of the whole annealing with 4 gradients a temperature / number of gradients: momenta,
     acceptance, weights and statistics included.
 
 The limit is 1.5 for the slope. Engine and rival take turns; figures are medians over the rounds.
@@ -143,22 +145,29 @@ def engine_timer(path: GeometricPath, position: np.ndarray, leapfrogs: int, step
     return seconds
 
 
+def per_step() -> int:
+    """Gradients in a step of the integrator."""
+    return HMC().cost(2) - HMC().cost(1)
+
+
 def measure(name: str, args) -> None:
     compiled = pymc_anneal.compile_model(zoo.MODELS[name].build())
     path = GeometricPath(compiled.log_terms)
     start = compiled.sample_prior(np.random.SeedSequence(1), args.particles)
     log_density = HAND[name]()
     check(path, log_density, jnp.asarray(start[:20]))
+    lengths = [max(1, gradients // per_step()) for gradients in (4, 8, 24)]
     timers = {
         "calls": call_timer(log_density, jnp.asarray(start), args.steps),
         "loop": loop_timer(log_density, jnp.asarray(start), args.steps),
-        **{k: engine_timer(path, start, k, args.steps) for k in (3, 8, 24)},
+        **{k: engine_timer(path, start, k, args.steps) for k in lengths},
     }
     rows = [{k: timer() for k, timer in timers.items()} for _ in range(args.rounds)]
     scale = 1e6 / args.particles
     hand = min(np.median([r[k] for r in rows]) for k in ("calls", "loop")) * scale
-    slope = np.median([(r[24] - r[8]) / 16 for r in rows]) * scale
-    whole = np.median([r[3] / 3 for r in rows]) * scale
+    few, some, many = lengths
+    slope = np.median([(r[many] - r[some]) / (many - some) for r in rows]) * scale / per_step()
+    whole = np.median([r[few] / few for r in rows]) * scale / per_step()
     verdict = "" if slope <= LIMIT * hand else f"  above {LIMIT}"
     print(
         f"{name:12s}{start.shape[1]:4d}{hand:10.3f}{slope:10.3f}{whole:10.3f}"

@@ -37,7 +37,8 @@ from pytensor.scalar.basic import GE, LE, ScalarOp, Switch, upgrade_to_float
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import Elemwise
 
-# Importing PyTensor's dispatch switches 64-bit numbers on for the process; put that back.
+# Importing PyTensor's dispatch switches 64-bit numbers on for the process. Here that waits until a
+# model is compiled: an import should change nothing.
 _X64 = jax.config.jax_enable_x64
 from pytensor.link.jax.dispatch import jax_funcify  # noqa: E402
 
@@ -122,6 +123,15 @@ _FAST_FORMS: tuple[GraphRewriter, ...] = (
 )
 
 
+def _use_double_precision() -> None:
+    """Switch 64-bit numbers on for the process, as PyTensor's JAX backend does.
+
+    The model's constants are converted when its function is traced, and callbacks run in threads
+    of XLA's own: a setting for this thread only would leave both at 32 bits.
+    """
+    jax.config.update("jax_enable_x64", True)
+
+
 def freeze_shared(graph: Sequence[Variable]) -> list[Variable]:
     """Replace shared variables (``pm.Data``) by their present values."""
     shared = [v for v in graph_inputs(graph) if isinstance(v, SharedVariable)]
@@ -147,6 +157,7 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     NotImplementedError
         An Op of the graph has no JAX form.
     """
+    _use_double_precision()
     fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
     for rewriter in _CHECKS:
         rewriter.rewrite(fgraph)
@@ -175,6 +186,7 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
     Callable
         As :func:`jaxify`.
     """
+    _use_double_precision()
     inputs, outputs = list(inputs), list(outputs)
     values = pytensor.function(inputs, outputs, on_unused_input="ignore")
     gradients = pytensor.function(

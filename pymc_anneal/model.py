@@ -318,8 +318,7 @@ def _trace(graph: JaxGraph, variables, dtypes) -> None:
     terms = partial(_log_terms, graph, variables, dtypes, 0.0)
     size = variables[-1].stop if variables else 0
     point = jax.ShapeDtypeStruct((2, size), np.float64)
-    with jax.enable_x64(True):
-        jax.eval_shape(jax.vmap(jax.grad(lambda x: sum(terms(x)))), point)
+    jax.eval_shape(jax.vmap(jax.grad(lambda x: sum(terms(x)))), point)
 
 
 def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[np.ndarray]]:
@@ -335,11 +334,7 @@ def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[
         return partial(_row_by_row, lambda x: function(*split(x)))
     mapped = jax.jit(jax.vmap(lambda x: tuple(map(jnp.asarray, graph(*split(x))))))
 
-    def call(position: np.ndarray) -> list[np.ndarray]:
-        with jax.enable_x64(True):
-            return [np.asarray(v) for v in mapped(position)]
-
-    return call
+    return lambda position: [np.asarray(v) for v in mapped(position)]
 
 
 def _row_by_row(function, position: np.ndarray) -> list[np.ndarray]:
