@@ -26,13 +26,14 @@ def run() -> None:
     import models
     import pymc_anneal
 
-    imported = time.perf_counter()
+    imported, cpu = time.perf_counter(), time.process_time()
     with models.build_schools():
         idata = pymc_anneal.sample_ais(random_seed=1, progressbar=False)
     estimate = pymc_anneal.log_evidence(idata)
     figures = {
         "import": imported - begin,
         "seconds": time.perf_counter() - imported,
+        "cpu": time.process_time() - cpu,
         "error": estimate.log_evidence - models.MODELS["schools"].log_evidence,
     }
     print(json.dumps(figures))
@@ -65,12 +66,14 @@ def main() -> None:
     worst = 0.0
     for kind, title in ((False, "PyTensor cache filled"), (True, "PyTensor cache empty")):
         seconds = [r["seconds"] for k, r in rows if k == kind]
+        cpu = statistics.median(r["cpu"] for k, r in rows if k == kind)
         worst = max(worst, statistics.median(seconds))
         print(
-            f"{title:22s} median {statistics.median(seconds):5.1f} s, "
+            f"{title:22s} median {statistics.median(seconds):5.1f} s, {cpu:.1f} CPU s, "
             f"all {[round(s, 1) for s in seconds]} (limit {LIMIT:.0f} s)"
         )
-    print(f"{'import, not counted':22s} median {statistics.median(r['import'] for _, r in rows):5.1f} s")
+    imports = statistics.median(r["import"] for _, r in rows)
+    print(f"{'import, not counted':22s} median {imports:5.1f} s")
     if worst > LIMIT:
         sys.exit("Above the limit.")
 

@@ -46,8 +46,8 @@ SMC_PARTICLES, TARGET_ESS, MOVES, LEAPFROGS = 2000, 0.9, 3, 5
 STEP_SIZE = {
     "logistic": 0.4,
     "pima": 0.5,
-    "schools": 0.5,
-    "pine": 0.5,
+    "schools": 0.45,
+    "pine": 0.3,
     "regression": 0.3,
     "hierarchical": 0.3,
 }

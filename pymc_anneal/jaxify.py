@@ -39,7 +39,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 # Importing PyTensor's dispatch switches 64-bit numbers on for the process. Here that waits until a
 # model is compiled: an import should change nothing.
-_X64 = jax.config.jax_enable_x64
+_X64 = jax.config.read("jax_enable_x64")
 from pytensor.link.jax.dispatch import jax_funcify  # noqa: E402
 
 jax.config.update("jax_enable_x64", _X64)

@@ -47,6 +47,7 @@ class Options:
     steps: int | str
     target_mcse: float
     max_rounds: int
+    max_minutes: float
     cores: int | None
     block_size: int | None
     schedule: Callable[[int], np.ndarray] | np.ndarray | None
@@ -64,6 +65,10 @@ class Options:
         if not 0 < self.target_mcse < np.inf:
             raise ValueError(
                 f"`target_mcse` is {self.target_mcse}, expected a positive number of nats."
+            )
+        if not self.max_minutes > 0:
+            raise ValueError(
+                f"`max_minutes` is {self.max_minutes}, expected a positive number of minutes."
             )
         if isinstance(self.schedule, np.ndarray) and self.steps not in (
             "auto",

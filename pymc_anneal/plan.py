@@ -69,6 +69,7 @@ def make_plan(
     target_mcse: float,
     log_reference_mass: float,
     seconds: float,
+    budget_seconds: float = np.inf,
 ) -> Plan:
     """Plan the counted run from a trial.
 
@@ -88,6 +89,8 @@ def make_plan(
         Log share of particles with non-zero likelihood.
     seconds
         Time for one particle and one step.
+    budget_seconds
+        Time for the whole run: particles beyond those asked for, and then steps, are cut to it.
 
     Returns
     -------
@@ -95,9 +98,12 @@ def make_plan(
     """
     wanted = int(np.ceil(steps * variance / TARGET_VARIANCE))
     planned = fixed_steps or max(MIN_STEPS, wanted)
-    relative = np.exp(variance * steps / planned - log_reference_mass) - 1
-    needed = int(np.ceil(relative / np.expm1(target_mcse**2)))
-    count = particles if fixed_steps else max(particles, needed)
+    affordable = budget_seconds / max(seconds, 1e-12)  # particles times steps
+    if fixed_steps is None and planned * particles > affordable:
+        planned = max(MIN_STEPS, int(affordable / particles))
+    relative = np.exp(min(variance * steps / planned - log_reference_mass, 700.0)) - 1
+    needed = min(relative / np.expm1(target_mcse**2), affordable / planned)
+    count = particles if fixed_steps else max(particles, int(np.ceil(needed)))
     return Plan(
         steps=planned,
         particles=count,

@@ -145,11 +145,14 @@ def run_rounds(session: Session, kernel: Transition) -> Outcome:
         steps, particles = plan.steps, plan.particles
     survey = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
     rounds: list[Round] = []
+    begin = time.perf_counter()
     for number, seed in enumerate(seed_rounds.spawn(options.max_rounds), start=1):
         betas = _schedule(options, steps, survey)
         name = "Annealing" if number == 1 else f"Round {number}"
         rounds.append(session.run(name, session.blocks(transition, betas, particles, seed)))
-        growth = _growth(options, rounds[-1])
+        growth = _growth(
+            options, rounds[-1], 60 * options.max_minutes - (time.perf_counter() - begin)
+        )
         if growth is None:
             break
         steps = int(np.ceil(steps * growth))
@@ -195,6 +198,7 @@ def _plan(session: Session, pilot: Pilot, trial: Round) -> Plan:
         target_mcse=options.target_mcse,
         log_reference_mass=pilot.log_reference_mass,
         seconds=trial.seconds / (trial.steps * trial.particles),
+        budget_seconds=60 * options.max_minutes,
     )
 
 
@@ -217,7 +221,7 @@ def _refined(survey: Survey | None, pilot: Pilot | None, finished: Round) -> Sur
     return Survey(finished.betas, refine(finished.betas, d, pilot))
 
 
-def _growth(options: Options, finished: Round) -> float | None:
+def _growth(options: Options, finished: Round, seconds_left: float) -> float | None:
     """Return by how much to lengthen the next round, None where none is needed or possible."""
     fixed = options.fixed_steps is not None
     if fixed or finished.interrupted:
@@ -226,7 +230,8 @@ def _growth(options: Options, finished: Round) -> float | None:
     if verdict.judgement == "trust":
         return None
     variance = log_weight_variance(finished.log_weight)
-    return float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))
+    growth = float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))
+    return growth if growth * finished.seconds <= seconds_left else None
 
 
 def _processors() -> int:

@@ -47,6 +47,7 @@ def sample_ais(
     max_step: float | None = None,
     transition: str | Transition = "hmc",
     max_rounds: int = 3,
+    max_minutes: float = 20.0,
     cores: int | None = None,
     block_size: int | None = None,
     random_seed: Any = None,
@@ -89,6 +90,11 @@ def sample_ais(
         follows, up to this number of rounds. All rounds count. A single round is exactly
         unbiased; the decision to go on depends on the round before, which makes the average
         over several very slightly less than that.
+    max_minutes
+        Budget of the counted run. A plan predicted to take longer is cut to it (fewer extra
+        particles, then fewer steps), and no further round begins that would exceed it; the
+        verdict tells if the error suffers. Where it cuts, the result depends on the machine's
+        speed as well as on the seed; ``numpy.inf`` switches it off.
     cores
         Worker threads. Default: the processors available.
     block_size
@@ -136,6 +142,7 @@ def sample_ais(
         steps=steps,
         target_mcse=target_mcse,
         max_rounds=max_rounds,
+        max_minutes=max_minutes,
         cores=cores,
         block_size=block_size,
         schedule=resolve_schedule(schedule),

@@ -182,10 +182,11 @@ class TestResult:
         assert np.isneginf(merge_stats([dead, dead]).log_w).all()
 
     def test_float32_is_not_used(self) -> None:
-        result = run_block(blocks(1)[0])
+        with jax.enable_x64(False):
+            result = run_block(blocks(1)[0])
+            assert not jax.config.jax_enable_x64  # the user's setting is left alone
         assert result.log_weight.dtype == np.float64
         assert result.position.dtype == np.float64
-        assert not jax.config.jax_enable_x64  # and the user's setting is left alone
 
 
 class TestReports:

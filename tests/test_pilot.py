@@ -65,7 +65,7 @@ class TestSurvey:
         assert survey.betas[-1] == 1
         assert (np.diff(survey.betas) > 0).all()
         m = len(survey.betas) - 1
-        for name in ("discrepancy", "n_steps", "accept_rate"):
+        for name in ("discrepancy", "tau", "cost", "accept_rate"):
             assert getattr(survey, name).shape == (m,)
         assert survey.position.shape == (PARTICLES, 1)
 
@@ -160,7 +160,7 @@ class TestTuning:
             kernel = pilot.transition.at(jnp.asarray(beta))
             np.testing.assert_allclose(np.asarray(getattr(kernel, name)), value, rtol=1e-6)
         if name == "n_steps":
-            assert (pilot.n_steps == 5).all()
+            assert (pilot.cost == pma.HMC().cost(5)).all()
 
     @parametrize("case", TRANSITIONS)
     def test_a_kernel_without_open_parameters_is_used_as_it_is(self, case: Case) -> None:
