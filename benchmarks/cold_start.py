@@ -24,6 +24,7 @@ def run() -> None:
     """Time the first evidence of this process, and print the figures as JSON."""
     begin = time.perf_counter()
     import models
+
     import pymc_anneal
 
     imported, cpu = time.perf_counter(), time.process_time()

@@ -49,7 +49,7 @@ STEP_SIZE = {
     "schools": 0.45,
     "pine": 0.3,
     "regression": 0.3,
-    "hierarchical": 0.3,
+    "hierarchical": 0.2,
 }
 GRID = (0.2, 0.3, 0.45, 0.65, 0.9)
 
@@ -111,6 +111,7 @@ def final_values(values: np.ndarray) -> np.ndarray:
 
 def prepare_blackjax(model: zoo.BenchmarkModel, args, plain: bool = False):
     import jax
+
     import pymc_anneal
 
     jax.config.update("jax_enable_x64", True)
@@ -366,7 +367,9 @@ def tune(args) -> None:
     if args.data:
         zoo.data_folders.insert(0, args.data)
     warnings.simplefilter("ignore")
-    print(f"{'model':14s}{'step':>6s}{'seconds':>10s}{'temps':>7s}{'accept':>8s}{'rmse':>9s}{'eff':>10s}")
+    print(
+        f"{'model':14s}{'step':>6s}{'seconds':>10s}{'temps':>7s}{'accept':>8s}{'rmse':>9s}{'eff':>10s}"
+    )
     for name in args.models:
         run = prepare_blackjax(zoo.MODELS[name], args)
         run(0)

@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import models as zoo
 import numpy as np
+
 import pymc_anneal
 
 from pymc_anneal import HMC, GeometricPath

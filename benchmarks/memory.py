@@ -23,6 +23,7 @@ def run(args) -> None:
     import jax
     import numpy as np
     import pymc as pm
+
     import pymc_anneal
 
     imported = peak_bytes()

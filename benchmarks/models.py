@@ -292,7 +292,9 @@ MODELS = {
         BenchmarkModel("schools", build_schools, -31.31134735, 0.0, reference_schools),
         BenchmarkModel("pine", build_pine, -310.12828554, 0.0, reference_pine),
         BenchmarkModel("regression", build_regression, -398.03173735, 0.0, reference_regression),
-        BenchmarkModel("hierarchical", build_hierarchical, -1573.04996423, 0.0, reference_hierarchical),
+        BenchmarkModel(
+            "hierarchical", build_hierarchical, -1573.04996423, 0.0, reference_hierarchical
+        ),
     )
 }
 

@@ -15,6 +15,7 @@ back from JAX.
 """
 
 import threading
+import warnings
 
 from collections.abc import Callable, Sequence
 
@@ -44,7 +45,7 @@ from pytensor.link.jax.dispatch import jax_funcify  # noqa: E402
 
 jax.config.update("jax_enable_x64", _X64)
 
-__all__ = ["JaxGraph", "callback_graph", "jaxify"]
+__all__ = ["JaxGraph", "callback_graph", "compiled", "freeze_shared", "jaxify"]
 
 JaxGraph = Callable[..., tuple[jax.Array, ...]]
 
@@ -188,12 +189,8 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
     """
     _use_double_precision()
     inputs, outputs = list(inputs), list(outputs)
-    values = pytensor.function(inputs, outputs, on_unused_input="ignore")
-    gradients = pytensor.function(
-        inputs,
-        [g for out in outputs for g in _gradients(out, inputs)],
-        on_unused_input="ignore",
-    )
+    values = compiled(inputs, outputs)
+    gradients = compiled(inputs, [g for out in outputs for g in _gradients(out, inputs)])
     value_types = [jax.ShapeDtypeStruct((), np.float64) for _ in outputs]
 
     @jax.custom_vjp
@@ -214,6 +211,14 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
 
     graph.defvjp(forward, backward)
     return graph
+
+
+def compiled(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Callable:
+    """Compile a graph by PyTensor, for what has no JAX form."""
+    with warnings.catch_warnings():
+        # An Op without a Numba form either; that it is slow is said in the model's notes.
+        warnings.filterwarnings("ignore", message="Numba will use object mode")
+        return pytensor.function(list(inputs), list(outputs), on_unused_input="ignore")
 
 
 def _gradients(output: Variable, inputs: list[Variable]) -> list[Variable]:

@@ -32,7 +32,7 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base import LogTerms
-from pymc_anneal.jaxify import JaxGraph, callback_graph, freeze_shared, jaxify
+from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared, jaxify
 from pymc_anneal.prior import PriorSampler
 
 __all__ = ["CompiledModel", "Variable", "compile_model"]
@@ -330,7 +330,7 @@ def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[
     try:
         graph = jaxify(inputs, outputs)
     except NotImplementedError:
-        function = pytensor.function(inputs, freeze_shared(outputs), on_unused_input="ignore")
+        function = compiled(inputs, freeze_shared(outputs))
         return partial(_row_by_row, lambda x: function(*split(x)))
     mapped = jax.jit(jax.vmap(lambda x: tuple(map(jnp.asarray, graph(*split(x))))))
 

@@ -25,7 +25,13 @@ COVERAGE_PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def timed(problem: Problem):
+    """Mark what takes a minute."""
+    marks = [pytest.mark.slow] if problem.name == "nig_regression_50" else []
+    return pytest.param(problem, marks=marks, id=problem.name)
+
+
+@pytest.mark.parametrize("problem", [timed(problem) for problem in PROBLEMS])
 def test_default_settings(problem: Problem) -> None:
     result = pma.sample_ais(model=problem.build(), random_seed=2, progressbar=False)
     evidence = pma.log_evidence(result)

@@ -98,7 +98,7 @@ class TestPilotSummaries:
         np.testing.assert_allclose(effective_length(longer), 3 * length)
 
     def test_costly_steps_are_fewer(self, pilot: Pilot) -> None:
-        costly = replace(pilot, n_steps=pilot.n_steps * 3)
+        costly = replace(pilot, cost=pilot.cost * 3)
         assert (effective_length(costly) < effective_length(pilot)).all()
 
     def test_refined_by_a_run(self, pilot: Pilot) -> None:
