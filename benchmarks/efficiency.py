@@ -23,7 +23,8 @@ blackjax_plain
 
 The error is log Z^ - log Z, so that MSE includes the bias. Every method has a process of its own,
 and the methods take turns seed by seed, so that all meet the same load of the machine; seconds are
-medians. CPU seconds, those of child processes included, are printed for comparison.
+medians. CPU seconds, those of child processes included, are printed for comparison, and so is the
+geometric mean over the models on which the rival errs by less than a nat ("rival sound").
 """
 
 import argparse
@@ -64,19 +65,19 @@ def prepare_ais(model: zoo.BenchmarkModel, args):
 
     def run(seed: int) -> dict[str, float]:
         idata = pymc_anneal.sample_ais(
-            args.draws,
-            chains=args.chains,
-            target_mcse=args.target_mcse,
-            transition=args.transition,
-            model=compiled,
-            random_seed=seed,
-            progressbar=False,
+            model=compiled, random_seed=seed, progressbar=False, **given(args)
         )
         estimate = pymc_anneal.log_evidence(idata)
         numbers = {k: float(idata["evidence"][k]) for k in ("steps", "particles", "rounds")}
         return {"log_evidence": estimate.log_evidence, "mcse": estimate.mcse, **numbers}
 
     return run
+
+
+def given(args) -> dict:
+    """Return the arguments of `sample_ais` that were given on the command line."""
+    names = ("draws", "chains", "target_mcse", "transition")
+    return {n: getattr(args, n) for n in names if getattr(args, n) is not None}
 
 
 def prepare_smc(model: zoo.BenchmarkModel, args):
@@ -332,11 +333,18 @@ def report(records: list[dict]) -> None:
     rows = {
         "geometric mean": lambda m: geometric_mean(records, names, m),
         "by CPU seconds": lambda m: geometric_mean(records, names, m, "cpu_efficiency"),
+        "rival sound": lambda m: geometric_mean(records, sound(records, names, m), m),
     }
     for title, value in rows.items():
         print(f"{title:14s}" + "".join(f"{value(m):16.2f}" for m in rivals))
     intervals = [bootstrap(records, names, m) for m in rivals]
     print(f"{'90 % interval':14s}" + "".join(f"{f'{a:.1f} to {b:.1f}':>16s}" for a, b in intervals))
+
+
+def sound(records: list[dict], names: list[str], rival: str) -> list[str]:
+    """Models on which the rival errs by less than a nat: one failure can make up a mean."""
+    scores = {n: score(records, n, rival) for n in names}
+    return [n for n, s in scores.items() if s and s["rmse"] < 1]
 
 
 def ratio(records, name: str, rival: str, key: str = "efficiency") -> float:
@@ -345,7 +353,9 @@ def ratio(records, name: str, rival: str, key: str = "efficiency") -> float:
 
 
 def geometric_mean(records, names, rival: str, key: str = "efficiency") -> float:
-    return float(np.exp(np.nanmean([np.log(ratio(records, n, rival, key)) for n in names])))
+    ratios = np.array([ratio(records, n, rival, key) for n in names])
+    known = ratios[np.isfinite(ratios)]
+    return float(np.exp(np.log(known).mean())) if len(known) else np.nan
 
 
 def bootstrap(records: list[dict], names: list[str], rival: str) -> tuple[float, float]:
@@ -412,10 +422,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--smc-seeds", type=int, default=8, help="fewer for the slow sample_smc")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--warm-up", type=int, default=1, help="runs that are not counted")
-    parser.add_argument("--draws", type=int, default=1000, help="of sample_ais")
-    parser.add_argument("--chains", type=int, default=4, help="of sample_ais")
-    parser.add_argument("--target-mcse", type=float, default=0.1, help="of sample_ais")
-    parser.add_argument("--transition", default="hmc", help="of sample_ais")
+    parser.add_argument("--draws", type=int, help="of sample_ais, in place of its default")
+    parser.add_argument("--chains", type=int, help="the same")
+    parser.add_argument("--target-mcse", type=float, help="the same")
+    parser.add_argument("--transition", help="the same")
     parser.add_argument("--tune", action="store_true", help="try step sizes for BlackJAX")
     parser.add_argument("--data", type=Path, help="another folder to look for data files in")
     parser.add_argument("--save", type=Path, help="write every run to this file, a line each")

@@ -59,12 +59,12 @@ class LogEvidence:
     notes: str = ""
 
     def __repr__(self) -> str:
-        """Return a line to read."""
+        """Return some lines to read."""
         low, high = self.interval
         return (
-            f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats  "
-            f"(95 % interval {low:.3f} to {high:.3f}, ESS {self.ess:.0f}, "
-            f"Pareto k {self.pareto_k:.2f}, barrier {self.barrier:.1f})\n"
+            f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats "
+            f"(95 % interval {low:.3f} to {high:.3f})\n"
+            f"ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}, barrier {self.barrier:.1f}\n"
             f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
         )
 

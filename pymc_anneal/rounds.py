@@ -8,7 +8,7 @@ import os
 import time
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -143,21 +143,39 @@ def run_rounds(session: Session, kernel: Transition) -> Outcome:
         trial = _trial(session, pilot, seed_trial)
         plan = _plan(session, pilot, trial)
         steps, particles = plan.steps, plan.particles
+    rounds = _counted_rounds(session, pilot, transition, steps, particles, seed_rounds)
+    return Outcome(pilot, plan, rounds, transition)
+
+
+def _counted_rounds(
+    session: Session,
+    pilot: Pilot | None,
+    transition: Transition,
+    steps: int,
+    particles: int,
+    seed: np.random.SeedSequence,
+) -> list[Round]:
+    """Run rounds, each longer than the one before, until the error is as wanted."""
+    options, begin = session.options, time.perf_counter()
     survey = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
     rounds: list[Round] = []
-    begin = time.perf_counter()
-    for number, seed in enumerate(seed_rounds.spawn(options.max_rounds), start=1):
+    for number, child in enumerate(seed.spawn(options.max_rounds), start=1):
         betas = _schedule(options, steps, survey)
         name = "Annealing" if number == 1 else f"Round {number}"
-        rounds.append(session.run(name, session.blocks(transition, betas, particles, seed)))
-        growth = _growth(
-            options, rounds[-1], 60 * options.max_minutes - (time.perf_counter() - begin)
-        )
+        try:
+            blocks = session.blocks(transition, betas, particles, child)
+            rounds.append(session.run(name, blocks))
+        except KeyboardInterrupt:
+            if not rounds:
+                raise
+            rounds[-1] = replace(rounds[-1], interrupted=True)  # the rounds before are whole
+        seconds_left = 60 * options.max_minutes - (time.perf_counter() - begin)
+        growth = _growth(options, rounds[-1], seconds_left)
         if growth is None:
             break
         steps = int(np.ceil(steps * growth))
         survey = _refined(survey, pilot, rounds[-1])
-    return Outcome(pilot, plan, rounds, transition)
+    return rounds
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:

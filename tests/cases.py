@@ -102,7 +102,9 @@ SCHEDULES = [
     Case("geometric_tiny", "geometric_schedule", partial(pma.geometric_schedule, first=1e-12)),
     Case("sigmoid", "sigmoid_schedule", pma.sigmoid_schedule),
     Case("sigmoid_steep", "sigmoid_schedule", partial(pma.sigmoid_schedule, scale=20.0)),
-    Case("salakhutdinov_murray", "salakhutdinov_murray_schedule", pma.salakhutdinov_murray_schedule),
+    Case(
+        "salakhutdinov_murray", "salakhutdinov_murray_schedule", pma.salakhutdinov_murray_schedule
+    ),
     Case("variational", "variational_schedule", _variational),
     Case("decelerate", "decelerate", _decelerated),
     Case("optimal_binned", "optimal_binned_schedule", _binned),

@@ -127,8 +127,7 @@ class TestTuning:
 
     def test_another_target_is_another_step_size(self) -> None:
         low, high = (
-            normal_pilot(pma.HMC(n_steps=2, target_accept=target), dim=10)
-            for target in (0.6, 0.95)
+            normal_pilot(pma.HMC(n_steps=2, target_accept=target), dim=10) for target in (0.6, 0.95)
         )
         sizes = [float(p.transition.at(jnp.asarray(1.0)).step_size) for p in (low, high)]
         assert sizes[0] > 1.1 * sizes[1]

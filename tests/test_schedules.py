@@ -22,7 +22,9 @@ def test_contract(case: Case, steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, -3, 2.0, True, "ten"])
-@parametrize("case", [c for c in SCHEDULES if c.name in ("linear", "power", "geometric", "sigmoid")])
+@parametrize(
+    "case", [c for c in SCHEDULES if c.name in ("linear", "power", "geometric", "sigmoid")]
+)
 def test_steps_that_make_no_sense(case: Case, steps: object) -> None:
     with pytest.raises(ValueError, match="`steps` is .*positive whole number"):
         case.make(steps)

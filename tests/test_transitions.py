@@ -120,8 +120,8 @@ class TestBrokenTwins:
     @pytest.mark.parametrize(
         ("module", "kernel"),
         [
-            (hmc, pma.HMC(4.0, 2, SCALE)),
-            (partial_refreshment, pma.PartialRefreshmentHMC(4.0, 2, SCALE)),
+            (hmc, pma.HMC(2.5, 2, SCALE)),
+            (partial_refreshment, pma.PartialRefreshmentHMC(2.5, 2, SCALE)),
             (mala, pma.MALA(1.3, 1, SCALE)),
             (random_walk, pma.RandomWalkMetropolis(1.5, 1, SCALE)),
         ],
