@@ -118,7 +118,7 @@ class BlockResult(NamedTuple):
     log_weight : ndarray, shape (chains, m)
     stats : Stats
     seconds : float
-        Time the block took.
+        Time the block took, compilation left out.
     """
 
     position: np.ndarray
@@ -234,7 +234,7 @@ def run_block(
         key_start, key_run = jax.random.split(key_of(block.seed))
         carry = _start(block.path, block.transition, key_start, block.position, block.chains)
         _raise_nan_terms(block.path, carry.state)
-        done, size, total = 0, 1, len(block.betas) - 1
+        done, first, size, total = 0, 0, 1, len(block.betas) - 1
         while done < total:
             if stop is not None and stop.is_set():
                 raise Stopped
@@ -247,6 +247,8 @@ def run_block(
             )
             rows.append(Stats(*(np.asarray(s)[:size] for s in carry.stats)))
             done += size
+            if len(rows) == 1:
+                begin, first = time.perf_counter(), done  # the first call compiles
             _raise_nan(rows[-1], carry)
             report(_progress(done, block, rows[-1]))
             if time.perf_counter() - tick < _INTERVAL / 2:
@@ -257,7 +259,7 @@ def run_block(
         position=position.reshape(block.chains, len(log_weight) // block.chains, position.shape[1]),
         log_weight=log_weight.reshape(block.chains, -1),
         stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
-        seconds=time.perf_counter() - begin,
+        seconds=(time.perf_counter() - begin) * total / max(total - first, 1),
     )
 
 

@@ -40,6 +40,7 @@ _MOVES = 3
 _FIRST_MOVES = 7
 _MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
 _MAX_DENSE = 64
+_PADDING = 32
 _MAX_TEMPERATURES = 2000
 
 
@@ -448,5 +449,8 @@ def _by_temperature(betas: list[float], tuners: list[_Tuner]) -> Transition:
             replace(k, scale=k.scale if k.scale.ndim == 2 else jnp.diag(k.scale)) for k in kernels
         ]
     numeric = [jax.tree.map(jnp.asarray, k) for k in kernels]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numeric)
-    return TunedTransition(jnp.asarray(betas[1:]), stacked)
+    # Shapes are compiled in: a few sizes serve any number of temperatures. What is added lies
+    # above beta = 1 and repeats the last kernel.
+    extra = -len(numeric) % _PADDING
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numeric, *[numeric[-1]] * extra)
+    return TunedTransition(jnp.asarray([*betas[1:], *range(2, extra + 2)]), stacked)

@@ -61,10 +61,10 @@ class Session:
         """Anneal blocks on the workers."""
         steps = len(blocks[0].betas) - 1
         self.display.start_round(name, len(blocks), steps)
-        begin = time.perf_counter()
-        with ThreadPoolExecutor(self.options.cores or _processors()) as executor:
+        workers = self.options.cores or _processors()
+        with ThreadPoolExecutor(workers) as executor:
             results = run_blocks(blocks, executor, self.display.block)
-        seconds = time.perf_counter() - begin
+        seconds = sum(r.seconds for r in results) / min(workers, len(results))
         return Round(
             betas=blocks[0].betas,
             log_weight=np.concatenate([r.log_weight for r in results], axis=1),

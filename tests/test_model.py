@@ -142,6 +142,15 @@ def test_problems_agree_with_pymc(problem) -> None:
     assert_agrees_with_pymc(problem.build())
 
 
+def narrower_normal(draws: np.ndarray) -> np.ndarray:
+    """Log density at the draws of a normal that is narrower than they are: q/p is bounded."""
+    covariance = 0.35 * np.atleast_2d(np.cov(draws.T))
+    spread = stats.iqr(draws, axis=0, scale="normal")
+    shrink = np.minimum(spread / np.sqrt(np.diag(covariance) / 0.35), 1)
+    covariance *= np.outer(shrink, shrink)
+    return stats.multivariate_normal.logpdf(draws, np.median(draws, axis=0), covariance)
+
+
 @pytest.mark.parametrize("name", PRIORS)
 def test_prior_draws_follow_the_prior_density(name: str) -> None:
     """``E_p[q/p] = 1`` for a density ``q`` fitted to the draws of ``p``, within 5 SE."""
@@ -152,13 +161,7 @@ def test_prior_draws_follow_the_prior_density(name: str) -> None:
     if name == "von_mises":  # periodic on the line, normalised on one period
         log_q = np.full(len(draws), -np.log(2 * np.pi))
     else:
-        # Narrower than the draws: the ratio is bounded where p has normal tails or heavier.
-        fitted = np.median(draws, axis=0), 0.35 * np.cov(draws.T, ddof=1).reshape(compiled.ndim, -1)
-        spread = np.diff(np.quantile(draws, [0.25, 0.75], axis=0), axis=0)[0] / 1.349
-        shrink = np.minimum(spread / np.sqrt(np.diag(np.atleast_2d(fitted[1])) / 0.35), 1)
-        log_q = stats.multivariate_normal.logpdf(
-            draws, fitted[0], fitted[1] * np.outer(shrink, shrink)
-        )
+        log_q = narrower_normal(draws)
     ratio = np.exp(log_q - evaluate(compiled, draws).log_prior)
     error = np.hypot(ratio.std() / np.sqrt(len(ratio)), compiled.log_prior_mass_mcse)
     assert error < 0.1
