@@ -11,10 +11,17 @@ from pymc_anneal.compat import pareto_k
 from pymc_anneal.engine import Stats
 from pymc_anneal.estimators import ais, effective_sample_size
 
-__all__ = ["Verdict", "discrepancies", "judge", "log_weight_variance", "weight_pareto_k"]
+__all__ = [
+    "MAX_PARETO_K",
+    "Verdict",
+    "discrepancies",
+    "judge",
+    "log_weight_variance",
+    "weight_pareto_k",
+]
 
 # Vehtari, Simpson, Gelman, Yao & Gabry (2024): above it importance sampling errors are not usable.
-_MAX_PARETO_K = 0.7
+MAX_PARETO_K = 0.7
 _MIN_ESS = 100.0
 # Standard errors by which the pilot and the counted run may differ, and the level at which
 # chains of one run are said to disagree: false alarms in about one run of 10,000.
@@ -122,10 +129,10 @@ def judge(
 
 
 def _doubt_tail(k: float) -> list[str]:
-    if k <= _MAX_PARETO_K or np.isnan(k):
+    if k <= MAX_PARETO_K or np.isnan(k):
         return []
     return [
-        f"Pareto k of the weights is {k:.2f} (above {_MAX_PARETO_K}): a few particles decide, and "
+        f"Pareto k of the weights is {k:.2f} (above {MAX_PARETO_K}): a few particles decide, and "
         "the error is not to be believed; take more steps"
     ]
 

@@ -278,6 +278,8 @@ def _progress(step: int, block: Block, stats: Stats) -> Progress:
     log_w = np.logaddexp.reduce(stats.log_w[-1])
     log_w_squared = np.logaddexp.reduce(stats.log_w_squared[-1])
     particles = len(block.position)
+    if not np.isfinite(log_w):  # no particle with a weight is left
+        return Progress(step, float(block.betas[step]), float(log_w), 0.0)
     return Progress(
         step=step,
         beta=float(block.betas[step]),

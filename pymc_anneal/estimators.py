@@ -125,7 +125,8 @@ def bootstrap_interval(
     acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
     quantile = norm.ppf([0.5 - probability / 2, 0.5 + probability / 2]) + centre
     adjusted = norm.cdf(centre + quantile / (1 - acceleration * quantile))
-    lower, upper = np.log(np.quantile(means, adjusted)) + shift
+    with np.errstate(divide="ignore"):  # a resample may miss the only weight above zero
+        lower, upper = np.log(np.quantile(means, adjusted)) + shift
     return float(lower), float(upper)
 
 

@@ -15,8 +15,14 @@ import numpy as np
 
 from pymc_anneal import schedules
 from pymc_anneal.base import Path, Transition
-from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
+from pymc_anneal.diagnostics import (
+    MAX_PARETO_K,
+    discrepancies,
+    log_weight_variance,
+    weight_pareto_k,
+)
 from pymc_anneal.engine import Block, Stats, merge_stats, run_blocks
+from pymc_anneal.estimators import ais
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Options
 from pymc_anneal.pilot import Pilot, run_pilot
@@ -244,8 +250,8 @@ def _growth(options: Options, finished: Round, seconds_left: float) -> float | N
     fixed = options.fixed_steps is not None
     if fixed or finished.interrupted:
         return None
-    verdict = judge(finished.log_weight, target_mcse=options.target_mcse, steps=finished.steps)
-    if verdict.judgement == "trust":
+    sound = not weight_pareto_k(finished.log_weight) > MAX_PARETO_K
+    if sound and ais(finished.log_weight).mcse <= options.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)
     growth = float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))

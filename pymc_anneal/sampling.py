@@ -165,6 +165,10 @@ def sample_ais(
 def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
     compiled, options = session.compiled, session.options
     last, log_weight = outcome.rounds[-1], outcome.log_weight
+    if np.isposinf(log_weight).any():
+        raise ValueError(
+            "The log likelihood is +inf at a particle: the likelihood is not a density there."
+        )
     if not np.isfinite(log_weight).any(axis=1).all():
         raise ValueError(
             "All weights of a chain are zero: no particle reached a point of non-zero "
@@ -256,8 +260,14 @@ def _step_sizes(transition: Transition, betas: np.ndarray) -> np.ndarray:
 
 
 def _posterior(session: Session, drawn: np.ndarray) -> xr.Dataset:
-    values = session.compiled.constrain(drawn.reshape(-1, drawn.shape[-1]))
+    values = session.compiled.constrain(_flat(drawn))
     return _model_dataset(session, _by_chain(values, drawn.shape[:2]))
+
+
+def _flat(drawn: np.ndarray) -> np.ndarray:
+    """Merge chains and draws; -1 would be ambiguous where there are no dimensions."""
+    chains, draws, ndim = drawn.shape
+    return drawn.reshape(chains * draws, ndim)
 
 
 def _by_chain(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -282,7 +292,7 @@ def _extra_groups(session: Session, drawn: np.ndarray) -> dict[str, xr.Dataset]:
         "constant_data": _model_dataset(session, compiled.constant_data(), ()),
     }
     if wanted.get("log_likelihood"):
-        flat = drawn.reshape(-1, drawn.shape[-1])
+        flat = _flat(drawn)
         values = compiled.pointwise_log_likelihood(flat)
         groups["log_likelihood"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
     if wanted.get("prior"):

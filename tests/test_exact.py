@@ -20,7 +20,7 @@ COVERAGE_PROBLEMS = [
     "gamma_poisson",
     "half_space_data",
     "several_observed",
-    "student_t_conflict",
+    "eight_schools",
 ]
 
 
