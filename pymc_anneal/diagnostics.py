@@ -49,10 +49,11 @@ class Verdict(NamedTuple):
 
 
 def weight_pareto_k(log_weight: np.ndarray) -> float:
-    """Pareto k of the non-zero weights; -inf where they are all equal."""
-    finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
-    k = pareto_k(finite)
-    return -np.inf if np.isnan(k) and finite.size and np.ptp(finite) < 1e-8 else k
+    """Pareto k of the non-zero weights; -inf where the largest are all equal: no tail."""
+    finite = np.sort(np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))])
+    # The weights that the fit looks at, and the one below them (Vehtari et al. 2024, section 2.4).
+    tail = int(np.ceil(min(0.2 * finite.size, 3 * np.sqrt(finite.size)))) + 1
+    return -np.inf if finite.size and np.ptp(finite[-tail:]) < 1e-8 else pareto_k(finite)
 
 
 def log_weight_variance(log_weight: np.ndarray) -> float:
@@ -89,6 +90,7 @@ def discrepancies(stats: Stats, particles: int) -> np.ndarray:
 
 def judge(
     log_weight: np.ndarray,
+    strata: np.ndarray | None = None,
     *,
     target_mcse: float,
     steps: int,
@@ -101,6 +103,8 @@ def judge(
     ----------
     log_weight : ndarray, shape (chains, particles)
         Log weights.
+    strata : ndarray of int, shape (particles,), optional
+        Which of several rounds a particle belongs to.
     target_mcse
         The error that was asked for.
     steps
@@ -114,10 +118,10 @@ def judge(
     -------
     Verdict
     """
-    estimate, k = ais(log_weight), weight_pareto_k(log_weight)
+    estimate, k = ais(log_weight, strata), weight_pareto_k(log_weight)
     doubts = [
         *_doubt_tail(k),
-        *_doubt_chains(log_weight),
+        *_doubt_chains(log_weight, strata),
         *(_doubt_pilot(estimate.log_evidence, estimate.mcse, *pilot) if pilot else []),
     ]
     if doubts:
@@ -137,8 +141,8 @@ def _doubt_tail(k: float) -> list[str]:
     ]
 
 
-def _doubt_chains(log_weight: np.ndarray) -> list[str]:
-    estimates = [ais(row) for row in log_weight]
+def _doubt_chains(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str]:
+    estimates = [ais(row, strata) for row in log_weight]
     values = np.array([e.log_evidence for e in estimates])
     errors = np.array([e.mcse for e in estimates])
     if len(values) < 2 or not np.isfinite(values).all() or not (errors > 0).all():

@@ -44,13 +44,16 @@ def effective_sample_size(log_weight: np.ndarray) -> float:
     return float(np.exp(2 * log_sum - logsumexp(2 * log_weight))) if np.isfinite(log_sum) else 0.0
 
 
-def ais(log_weight: np.ndarray) -> EvidenceEstimate:
+def ais(log_weight: np.ndarray, strata: np.ndarray | None = None) -> EvidenceEstimate:
     """Estimate the log evidence by annealed importance sampling.
 
     Parameters
     ----------
     log_weight : ndarray, any shape
         Log weights of independent particles; -inf is a weight of zero.
+    strata : ndarray of int, broadcast to the shape of the weights, optional
+        Which of several rounds a particle belongs to. What the rounds' mean weights differ by is
+        then not counted as error: their sizes were fixed, not drawn.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def ais(log_weight: np.ndarray) -> EvidenceEstimate:
     ValueError
         There are no weights, or one is NaN or +inf.
     """
-    log_weight = np.ravel(log_weight)
+    log_weight = np.asarray(log_weight)
     if log_weight.size == 0 or np.isnan(log_weight).any() or np.isposinf(log_weight).any():
         raise ValueError(
             f"Expected log weights that are finite or -inf, found {log_weight.size} of which "
@@ -74,7 +77,8 @@ def ais(log_weight: np.ndarray) -> EvidenceEstimate:
         return EvidenceEstimate(-np.inf, np.inf, 0.0)
     # Differences first: equal weights give an error of exactly zero.
     relative = np.exp(log_weight - log_weight.max())
-    rse_squared = relative.var() / (relative.mean() ** 2 * n)
+    deviation = np.concatenate([r - r.mean() for r in _by_stratum(relative, strata)])
+    rse_squared = (deviation**2).sum() / relative.sum() ** 2
     return EvidenceEstimate(
         log_evidence=float(logsumexp(log_weight) - np.log(n)),
         mcse=float(np.sqrt(np.log1p(rse_squared))),
@@ -82,10 +86,19 @@ def ais(log_weight: np.ndarray) -> EvidenceEstimate:
     )
 
 
+def _by_stratum(values: np.ndarray, strata: np.ndarray | None) -> list[np.ndarray]:
+    """Split values by stratum; each part flat."""
+    if strata is None:
+        return [np.ravel(values)]
+    labels = np.broadcast_to(strata, values.shape)
+    return [values[labels == label] for label in np.unique(strata)]
+
+
 def bootstrap_interval(
     log_weight: np.ndarray,
     probability: float = 0.95,
     *,
+    strata: np.ndarray | None = None,
     resamples: int = 2000,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
@@ -100,6 +113,8 @@ def bootstrap_interval(
         Log weights of independent particles.
     probability
         Coverage.
+    strata : ndarray of int, broadcast to the shape of the weights, optional
+        Which of several rounds a particle belongs to; each is resampled by itself.
     resamples
         Bootstrap resamples.
     rng
@@ -110,18 +125,18 @@ def bootstrap_interval(
     lower, upper : float
         In nats.
     """
-    log_weight = np.ravel(log_weight)
-    shift = log_weight.max()
+    shift = np.max(log_weight)
     if not np.isfinite(shift):
         return -np.inf, np.inf
-    weight = np.exp(log_weight - shift)
-    if np.ptp(weight) <= 1e-12 * weight.max():
-        estimate = float(np.log(weight.mean()) + shift)
-        return estimate, estimate
-    means = np.sort(_resampled_means(weight, resamples, rng))
-    below = (np.searchsorted(means, weight.mean()) + 0.5) / (resamples + 1)
-    centre = norm.ppf(below)
-    deviation = weight - weight.mean()
+    parts = _by_stratum(np.exp(log_weight - shift), strata)
+    mean = np.concatenate(parts).mean()
+    if all(np.ptp(part) <= 1e-12 * mean for part in parts):
+        return float(np.log(mean) + shift), float(np.log(mean) + shift)
+    shares = [part.size / np.size(log_weight) for part in parts]
+    resampled = [_resampled_means(part, resamples, rng) for part in parts]
+    means = np.sort(np.average(resampled, axis=0, weights=shares))
+    centre = norm.ppf((np.searchsorted(means, mean) + 0.5) / (resamples + 1))
+    deviation = np.concatenate([part - part.mean() for part in parts])
     acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
     quantile = norm.ppf([0.5 - probability / 2, 0.5 + probability / 2]) + centre
     adjusted = norm.cdf(centre + quantile / (1 - acceleration * quantile))

@@ -79,6 +79,8 @@ class Run:
         Schedule of the last round.
     log_weight : ndarray, shape (chains, particles)
         Log weights of all rounds, each scaled by its round's share in the estimate.
+    round : ndarray of int, shape (particles,)
+        The round that a particle belongs to, from 1.
     position : ndarray, shape (chains, particles, d)
     stats : Stats
         Last round by step, arrays of shape ``(K, chains)``.
@@ -95,6 +97,7 @@ class Run:
 
     betas: np.ndarray
     log_weight: np.ndarray
+    round: np.ndarray
     position: np.ndarray
     stats: Stats
     stats_particles: int
@@ -165,15 +168,17 @@ def annealing_dataset(run: Run) -> xr.Dataset:
             "chain": np.arange(chains),
             "step": rows + 1,
             "particle": np.arange(run.log_weight.shape[1]),
+            "round": ("particle", run.round),
         },
     )
 
 
 def evidence_dataset(run: Run) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars."""
-    estimate = ais(run.log_weight)
+    estimate = ais(run.log_weight, run.round)
     # A fixed seed: the interval is a function of the weights.
-    lower, upper = bootstrap_interval(run.log_weight, rng=np.random.default_rng(20130))
+    rng = np.random.default_rng(20130)
+    lower, upper = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
     numbers = {

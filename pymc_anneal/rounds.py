@@ -125,6 +125,11 @@ class Outcome:
         weights = [r.log_weight for r in self.rounds]
         return combined_log_weights(weights, [r.steps * r.particles for r in self.rounds])
 
+    @property
+    def round(self) -> np.ndarray:
+        """Round of each particle, from 1, shape ``(particles,)``."""
+        return np.repeat(np.arange(len(self.rounds)) + 1, [len(r.log_weight[0]) for r in self.rounds])
+
 
 def run_rounds(session: Session, kernel: Transition) -> Outcome:
     """Run all stages.

@@ -181,6 +181,7 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
     pilot = outcome.pilot
     verdict = judge(
         log_weight,
+        outcome.round,
         target_mcse=options.target_mcse,
         steps=last.steps,
         pilot=None if pilot is None else (pilot.log_z, pilot.log_z_mcse),
@@ -189,6 +190,7 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
     run = Run(
         betas=last.betas,
         log_weight=log_weight,
+        round=outcome.round,
         position=position,
         stats=last.stats,
         stats_particles=last.log_weight.shape[1],

@@ -75,6 +75,8 @@ class TestArguments:
             ("draws", True, "`draws` is True"),
             ("chains", -1, "`chains` is -1"),
             ("max_rounds", 0, "`max_rounds` is 0"),
+            ("max_minutes", 0, "`max_minutes` is 0, expected a positive number of minutes"),
+            ("max_minutes", np.nan, "`max_minutes` is nan"),
             ("cores", 0, "`cores` is 0"),
             ("block_size", 0, "`block_size` is 0"),
             ("steps", 0, '`steps` is 0, expected a positive whole number or "auto"'),

@@ -1,0 +1,107 @@
+"""The verdict, in plain words, and what it rests on."""
+
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.diagnostics import (
+    Verdict,
+    discrepancies,
+    judge,
+    log_weight_variance,
+    weight_pareto_k,
+)
+from pymc_anneal.engine import Block, run_block
+from tests.cases import log_gamma_draws, log_gamma_terms
+
+
+def even_weights(chains: int = 4, particles: int = 500, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(-0.02, 0.2, size=(chains, particles))
+
+
+class TestJudge:
+    def test_trust(self) -> None:
+        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilot=(0.0, 0.05))
+        assert verdict == Verdict("trust", ())
+        assert str(verdict) == "trust"
+
+    def test_a_missed_target_says_how_many_steps(self) -> None:
+        verdict = judge(even_weights(), target_mcse=0.001, steps=50)
+        assert verdict.judgement == "more steps needed"
+        assert "misses the target 0.001; try steps=" in str(verdict)
+
+    def test_a_heavy_tail(self) -> None:
+        weight = np.random.default_rng(2).pareto(0.8, size=(4, 500))
+        verdict = judge(np.log(weight), target_mcse=10.0, steps=50)
+        assert verdict.judgement == "do not trust"
+        assert "Pareto k" in str(verdict)
+
+    def test_chains_that_disagree(self) -> None:
+        log_weight = even_weights() + np.array([[0.0], [0.0], [1.0], [0.0]])
+        verdict = judge(log_weight, target_mcse=0.1, steps=50)
+        assert verdict.judgement == "do not trust"
+        assert "chains disagree" in str(verdict)
+
+    def test_a_pilot_that_disagrees(self) -> None:
+        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilot=(-3.0, 0.05))
+        assert verdict.judgement == "do not trust"
+        assert "the pilot found -3.00 +- 0.05" in str(verdict)
+
+    def test_interruption(self) -> None:
+        verdict = judge(even_weights(), target_mcse=0.1, steps=50, interrupted=True)
+        assert str(verdict) == "more steps needed: the run was interrupted"
+
+    def test_equal_weights(self) -> None:
+        assert judge(np.zeros((2, 300)), target_mcse=0.1, steps=1).judgement == "trust"
+
+    def test_false_alarms_are_rare(self) -> None:
+        verdicts = [judge(even_weights(seed=s), target_mcse=0.1, steps=9) for s in range(200)]
+        assert all(v.judgement == "trust" for v in verdicts)
+
+
+class TestLogWeightVariance:
+    @pytest.mark.parametrize("deviation", [0.1, 0.7, 1.5])
+    def test_normal_log_weights(self, deviation: float) -> None:
+        log_weight = np.random.default_rng(3).normal(0, deviation, size=20_000)
+        assert log_weight_variance(log_weight) == pytest.approx(deviation**2, rel=0.15)
+
+    def test_a_large_variance_is_seen(self) -> None:
+        # A sample of 1000 shows an effective size of at least one: log 1000 at most.
+        log_weight = np.random.default_rng(4).normal(0, 10.0, size=1000)
+        assert log_weight_variance(log_weight) == pytest.approx(100, rel=0.3)
+
+    def test_zero_weights_are_left_out(self) -> None:
+        log_weight = np.r_[np.zeros(50), np.full(50, -np.inf)]
+        assert log_weight_variance(log_weight) == pytest.approx(0, abs=1e-12)
+
+    def test_nothing_to_tell(self) -> None:
+        assert log_weight_variance(np.full(9, -np.inf)) == np.inf
+
+
+class TestParetoK:
+    @pytest.mark.parametrize("shape", [0.3, 0.6, 1.2])
+    def test_pareto_weights(self, shape: float) -> None:
+        weight = np.random.default_rng(5).pareto(1 / shape, size=20_000)
+        assert weight_pareto_k(np.log(weight)) == pytest.approx(shape, abs=0.2)
+
+    def test_equal_weights(self) -> None:
+        assert weight_pareto_k(np.full(200, -3.0)) == -np.inf
+
+    def test_weights_of_two_values(self) -> None:
+        assert not weight_pareto_k(np.r_[np.zeros(500), -np.ones(50)]) > 0.7
+
+
+def test_discrepancies_of_a_run() -> None:
+    # D_k = log(E_k[u^2] / E_k[u]^2) under the running weights, from one step by hand; all >= 0.
+    position = log_gamma_draws(0.0, 200, np.random.default_rng(6))
+    path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.5, 2, 0.6)
+    seed = np.random.SeedSequence(6)
+    result = run_block(Block(path, kernel, pma.linear_schedule(5), position, 2, seed))
+    d = discrepancies(result.stats, 200)
+    assert d.shape == (5,)
+    assert (d >= 0).all()
+    single = run_block(Block(path, kernel, pma.linear_schedule(1), position, 2, seed))
+    u = np.exp(single.log_weight.ravel())
+    expected = np.log((u**2).mean() / u.mean() ** 2)
+    assert discrepancies(single.stats, 200)[0] == pytest.approx(expected, rel=1e-9)
