@@ -52,7 +52,7 @@ STEP_SIZE = {
     "regression": 0.3,
     "hierarchical": 0.2,
 }
-GRID = (0.2, 0.3, 0.45, 0.65, 0.9)
+GRID = (0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
 
 
 # Methods: a function of a model and the arguments, which returns a function of a seed.
@@ -383,7 +383,7 @@ def tune(args) -> None:
     for name in args.models:
         run = prepare_blackjax(zoo.MODELS[name], args)
         run(0)
-        for step_size in GRID:
+        for step_size in args.grid:
             runs = [timed(run, 20_000 + i, step_size) for i in range(args.seeds)]
             print_tuned(name, step_size, runs)
 
@@ -427,6 +427,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--target-mcse", type=float, help="the same")
     parser.add_argument("--transition", help="the same")
     parser.add_argument("--tune", action="store_true", help="try step sizes for BlackJAX")
+    numbers = lambda text: [float(t) for t in text.split(",")]  # noqa: E731
+    parser.add_argument("--grid", type=numbers, default=GRID, help="the step sizes to try")
     parser.add_argument("--data", type=Path, help="another folder to look for data files in")
     parser.add_argument("--save", type=Path, help="write every run to this file, a line each")
     parser.add_argument("--merge", type=Path, nargs="+", help="only report on such files")

@@ -99,7 +99,7 @@ def bootstrap_interval(
     probability: float = 0.95,
     *,
     strata: np.ndarray | None = None,
-    resamples: int = 2000,
+    resamples: int = 1000,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated bootstrap interval of the log evidence (Efron 1987).
@@ -148,5 +148,9 @@ def bootstrap_interval(
 def _resampled_means(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     rows = max(1, 1_000_000 // values.size)  # bounds the memory, saves the loop
     sizes = [min(rows, count - i) for i in range(0, count, rows)]
-    draws = (values[rng.integers(0, values.size, (n, values.size))].mean(axis=1) for n in sizes)
-    return np.concatenate(list(draws))
+
+    def draw(rows: int) -> np.ndarray:
+        index = rng.integers(0, values.size, (rows, values.size), dtype=np.uint32)
+        return values[index].mean(axis=1)
+
+    return np.concatenate([draw(n) for n in sizes])

@@ -30,6 +30,8 @@ from jax.scipy.special import logsumexp
 
 from pymc_anneal.base import KernelState, Path, Transition
 from pymc_anneal.engine import NanDensityError, key_of
+from pymc_anneal.paths import gradient
+from pymc_anneal.preconditioning import scale_of
 from pymc_anneal.transitions.tuned import TunedTransition
 
 __all__ = ["Pilot", "PilotProgress", "autocorrelation_time", "run_pilot"]
@@ -39,7 +41,6 @@ _RUNGS = 24
 _MOVES = 3
 _FIRST_MOVES = 7
 _MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
-_MAX_DENSE = 64
 _PADDING = 32
 _MAX_TEMPERATURES = 2000
 
@@ -163,7 +164,7 @@ def run_pilot(
             beta, step = _next_beta(path, state, betas[-1])
             log_z += step.log_mean
             weight = np.exp(step.log_u - step.log_u.max())
-            tuner = tuner.rescaled(np.asarray(state.position), weight)
+            tuner = tuner.rescaled(path, state.position, weight, beta)
             state = _take(state, _systematic(rng, weight))
             key = jax.random.fold_in(key, len(betas))
             state, tuner = _tune(path, tuner, state, key, beta, first=len(betas) == 1)
@@ -191,9 +192,9 @@ def run_pilot(
 
 
 class _Increment(NamedTuple):
-    log_u: np.ndarray
-    log_mean: float
-    discrepancy: float
+    log_u: Any
+    log_mean: Any
+    discrepancy: Any
 
 
 @dataclass(frozen=True)
@@ -244,16 +245,18 @@ class _Tuner:
         """Return the kernel with numbers in place of the free parameters."""
         step_size, n_steps = self.effort(self.rung if rung is None else rung)
         values = {
-            "step_size": jnp.asarray(float(step_size)),
-            "n_steps": jnp.asarray(int(n_steps)),
-            "scale": jnp.asarray(self.scale),
+            "step_size": np.asarray(float(step_size)),
+            "n_steps": np.asarray(int(n_steps)),
+            "scale": self.scale,
         }
         return replace(self.kernel, **{name: values[name] for name in self.free})
 
-    def rescaled(self, position: np.ndarray, weight: np.ndarray) -> "_Tuner":
+    def rescaled(self, path: Path, position, weight: np.ndarray, beta: float) -> "_Tuner":
         if "scale" not in self.free or position.shape[1] == 0:
             return self
-        return replace(self, scale=_scale(position, weight))
+        smooth = getattr(self.kernel, "uses_gradient", False)
+        slope = np.asarray(_gradient(path, position, beta)) if smooth else None
+        return replace(self, scale=scale_of(np.asarray(position), weight, slope))
 
     def learned(self, rung: int, tau: float, accept_rate: float) -> "_Tuner":
         """Return the tuner after two moves with the given rung of the ladder."""
@@ -293,11 +296,10 @@ class _Tuner:
 def _tune(path, tuner: _Tuner, state: KernelState, key, beta: float, first: bool):
     """Move the particles a few times at one temperature, learning from each move."""
     for i, rung in enumerate(tuner.rungs(_FIRST_MOVES if first else _MOVES)):
-        kernel = tuner.built(rung)
-        move_key = jax.random.fold_in(key, i)
-        state, report = _move_twice(path, kernel, state, move_key, beta)
+        state, report = _move_twice(path, tuner.built(rung), state, key, beta, i)
+        report = jax.device_get(report)
         if report.nan:
-            raise NanDensityError(np.asarray(report.nan_position))
+            raise NanDensityError(report.nan_position)
         tau = autocorrelation_time(float(report.first), float(report.second))
         tuner = tuner.learned(rung, tau, float(report.accept_rate))
     return state, tuner.settled()
@@ -312,8 +314,9 @@ class _MoveReport(NamedTuple):
 
 
 @jax.jit
-def _move_twice(path: Path, kernel, state: KernelState, key, beta):
+def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
     kernel = kernel.at(beta)
+    keys = jax.random.split(jax.random.fold_in(key, number))
 
     def move(state: KernelState, key):
         state, info = kernel.step(key, state, path, beta)
@@ -322,7 +325,7 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta):
         return state, (*outcome, info.nan_position[at])
 
     start = path.velocity(state.terms, beta)
-    state, ((middle, end), accept, nan, where) = jax.lax.scan(move, state, jax.random.split(key))
+    state, ((middle, end), accept, nan, where) = jax.lax.scan(move, state, keys)
     return state, _MoveReport(
         accept_rate=accept.mean(),
         first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
@@ -330,6 +333,9 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta):
         nan=nan.any(),
         nan_position=where[jnp.argmax(nan)],
     )
+
+
+_gradient = jax.jit(gradient)
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -365,11 +371,8 @@ def _check_start(path: Path, state: KernelState) -> float:
 
 
 def _next_beta(path: Path, state: KernelState, beta: float) -> tuple[float, _Increment]:
-    stop, log_u = _bisect(path, state.terms, beta)
-    log_u = np.asarray(log_u)
-    finite = log_u[np.isfinite(log_u)]
-    log_mean = float(logsumexp(log_u) - np.log(len(log_u)))
-    return float(stop), _Increment(log_u, log_mean, max(float(_discrepancy(finite)), 0.0))
+    stop, step = jax.device_get(_bisect(path, state.terms, beta))
+    return float(stop), _Increment(step.log_u, float(step.log_mean), float(step.discrepancy))
 
 
 def _discrepancy(log_u) -> jax.Array:
@@ -395,7 +398,9 @@ def _bisect(path: Path, terms, beta):
     low, high = jnp.log(jnp.maximum(1e-300, 2e-16 * beta)), jnp.log(rest)
     low, _ = jax.lax.fori_loop(0, 80, halve, (low, high))
     stop = jnp.where(fits(rest), 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
-    return stop, path.log_ratio(terms, beta, stop)
+    log_u = path.log_ratio(terms, beta, stop)
+    log_mean = logsumexp(log_u) - jnp.log(log_u.size)
+    return stop, _Increment(log_u, log_mean, jnp.maximum(_discrepancy(log_u), 0.0))
 
 
 def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
@@ -405,38 +410,9 @@ def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
     return np.searchsorted(edges, (np.arange(n) + rng.uniform()) / n, side="right").clip(0, n - 1)
 
 
+@jax.jit
 def _take(state: KernelState, index: np.ndarray) -> KernelState:
     return jax.tree.map(lambda a: a[index], state)
-
-
-def _scale(position: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return standard deviations, or a Cholesky factor of the covariance in low dimension."""
-    weight = weight / weight.sum()
-    n, d = position.shape
-    ess = 1 / (weight**2).sum()
-    clipped = _winsorised(position, weight)
-    centred = clipped - weight @ clipped
-    variance = weight @ centred**2
-    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
-    if d == 1 or d > _MAX_DENSE or ess < 2 * d:
-        return deviation
-    z = centred / deviation
-    shrink = d / (d + ess)
-    correlation = (1 - shrink) * (z.T * weight) @ z + shrink * np.eye(d)
-    return deviation[:, None] * np.linalg.cholesky(correlation)
-
-
-def _winsorised(position: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Clip each coordinate to five robust standard deviations: tails must not set the scale."""
-    order = np.argsort(position, axis=0)
-    ranked = np.take_along_axis(position, order, axis=0)
-    mass = np.cumsum(weight[order], axis=0)
-    q1, q2, q3 = (
-        np.take_along_axis(ranked, (mass >= p).argmax(axis=0)[None], axis=0)[0]
-        for p in (0.25, 0.5, 0.75)
-    )
-    spread = 5 * np.where(q3 > q1, q3 - q1, np.inf) / 1.349
-    return np.clip(position, q2 - spread, q2 + spread)
 
 
 def _by_temperature(betas: list[float], tuners: list[_Tuner]) -> Transition:

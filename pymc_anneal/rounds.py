@@ -128,7 +128,9 @@ class Outcome:
     @property
     def round(self) -> np.ndarray:
         """Round of each particle, from 1, shape ``(particles,)``."""
-        return np.repeat(np.arange(len(self.rounds)) + 1, [len(r.log_weight[0]) for r in self.rounds])
+        return np.repeat(
+            np.arange(len(self.rounds)) + 1, [len(r.log_weight[0]) for r in self.rounds]
+        )
 
 
 def run_rounds(session: Session, kernel: Transition) -> Outcome:

@@ -19,7 +19,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # A module imports only modules of a lower line.
 LAYERS = [
     {"base"},
-    {"paths", "schedules", "estimators", "jaxify", "compat", "prior"},
+    {"paths", "schedules", "estimators", "preconditioning", "jaxify", "compat", "prior"},
     {"transitions"},
     {"engine", "model", "options"},
     {"pilot", "diagnostics"},

@@ -67,6 +67,11 @@ class HMC:
         """Where the pilot begins on the ladder: a quarter of a period at unit scale."""
         return 5
 
+    @property
+    def uses_gradient(self) -> bool:
+        """Whether the log density has to be differentiable."""
+        return True
+
     def cost(self, n_steps: int) -> int:
         """Return the evaluations of gradient or density of a transition."""
         return 2 * n_steps + 1

@@ -48,6 +48,11 @@ class MALA:
     scale: Parameter = None
     target_accept: float = field(default=0.6, metadata={"static": True})
 
+    @property
+    def uses_gradient(self) -> bool:
+        """Whether the log density has to be differentiable."""
+        return True
+
     def cost(self, n_steps: int) -> int:
         """Return the evaluations of gradient or density of a transition."""
         return 2 * n_steps + 1

@@ -49,6 +49,11 @@ class PartialRefreshmentHMC:
         """Where the pilot begins on the ladder: the momentum carries on from step to step."""
         return 0
 
+    @property
+    def uses_gradient(self) -> bool:
+        """Whether the log density has to be differentiable."""
+        return True
+
     def cost(self, n_steps: int) -> int:
         """Return the evaluations of gradient or density of a transition."""
         return 2 * n_steps + 1

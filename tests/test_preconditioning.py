@@ -1,0 +1,86 @@
+"""The scale of a density: exact for Gaussians, robust to tails, honest about few particles."""
+
+import numpy as np
+import pytest
+
+from pymc_anneal.preconditioning import scale_of
+
+
+def covariance_of(scale: np.ndarray) -> np.ndarray:
+    return scale @ scale.T if scale.ndim == 2 else np.diag(scale**2)
+
+
+def gaussian(dim: int, count: int, seed: int = 1):
+    """Return particles of a correlated Gaussian, their gradients, and its covariance."""
+    rng = np.random.default_rng(seed)
+    root = np.tril(rng.normal(size=(dim, dim)), -1) + np.diag(rng.uniform(0.5, 3, dim))
+    covariance = root @ root.T
+    position = 5 + rng.normal(size=(count, dim)) @ root.T
+    return position, -np.linalg.solve(covariance, (position - 5).T).T, covariance
+
+
+def roundness(scale: np.ndarray, covariance: np.ndarray) -> float:
+    """Condition number of the covariance in the coordinates of the scale."""
+    inverse = np.linalg.inv(scale if scale.ndim == 2 else np.diag(scale))
+    return float(np.linalg.cond(inverse @ covariance @ inverse.T))
+
+
+def test_gradients_cancel_the_noise_of_few_particles() -> None:
+    position, gradient, covariance = gaussian(dim=20, count=120)
+    weight = np.ones(len(position))
+    with_gradient = roundness(scale_of(position, weight, gradient), covariance)
+    without = roundness(scale_of(position, weight), covariance)
+    assert with_gradient < 1.5
+    assert without > 20 * with_gradient  # the twin that knows the positions alone
+
+
+def test_weights_count() -> None:
+    position, gradient, covariance = gaussian(dim=3, count=4000)
+    shift = np.array([1.0, 0.0, 0.0])
+    # Half of the particles belong to another density and weigh nothing.
+    position, gradient = np.vstack([position, 50 + shift * position]), np.vstack([gradient] * 2)
+    weight = np.repeat([1.0, 0.0], 4000)
+    found = covariance_of(scale_of(position, weight, gradient))
+    np.testing.assert_allclose(found, covariance, rtol=0.1, atol=0.1)
+
+
+def test_one_coordinate() -> None:
+    position, gradient, covariance = gaussian(dim=1, count=300)
+    scale = scale_of(position, np.ones(300), gradient)
+    assert scale.shape == (1,)
+    assert scale[0] ** 2 == pytest.approx(covariance[0, 0], rel=1e-9)
+
+
+def test_many_coordinates_are_diagonal() -> None:
+    position, gradient, _ = gaussian(dim=80, count=300)
+    assert scale_of(position, np.ones(300), gradient).shape == (80,)
+
+
+def test_few_particles_are_diagonal() -> None:
+    position, gradient, _ = gaussian(dim=20, count=30)
+    assert scale_of(position, np.ones(30), gradient).shape == (20,)
+
+
+def test_tails_do_not_set_the_scale() -> None:
+    rng = np.random.default_rng(2)
+    position = rng.standard_cauchy(size=(2000, 2))
+    scale = scale_of(position, np.ones(2000))
+    assert (np.diag(covariance_of(scale)) < 10).all()
+
+
+def test_a_coordinate_without_spread_and_gradients_that_are_not_finite() -> None:
+    position, gradient, _ = gaussian(dim=2, count=50)
+    position[:, 1] = 3.0
+    gradient[:, 1] = 0.0
+    gradient[:10] = np.nan
+    scale = scale_of(position, np.ones(50), gradient)
+    assert np.isfinite(scale).all()
+    nowhere = scale_of(position, np.ones(50), np.full_like(position, np.nan))
+    assert np.isfinite(nowhere).all()
+
+
+def test_scales_are_positive_definite_where_particles_coincide() -> None:
+    position = np.repeat(np.random.default_rng(3).normal(size=(3, 4)), 100, axis=0)
+    scale = scale_of(position, np.ones(300), -position)
+    assert np.isfinite(scale).all()
+    assert (np.linalg.eigvalsh(covariance_of(scale)) > 0).all()
