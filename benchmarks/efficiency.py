@@ -45,11 +45,11 @@ METHODS = ("ais", "smc", "blackjax", "blackjax_plain")
 SMC_PARTICLES, TARGET_ESS, MOVES, LEAPFROGS = 2000, 0.9, 3, 5
 # In units of the particles' standard deviations; from --tune.
 STEP_SIZE = {
-    "logistic": 0.4,
-    "pima": 0.5,
+    "logistic": 0.3,
+    "pima": 0.3,
     "schools": 0.45,
     "pine": 0.3,
-    "regression": 0.3,
+    "regression": 0.2,
     "hierarchical": 0.2,
 }
 GRID = (0.1, 0.15, 0.2, 0.3, 0.45, 0.65)

@@ -4,7 +4,9 @@ For ``k = 1..K``, with ``T_beta`` the transition,
 
     log w <- log w + log f_{beta_k}(x) - log f_{beta_{k-1}}(x),    then    x ~ T_{beta_k}(. | x)
 
-(Neal 2001, eq. 3-5). Particles run in blocks of fixed size, each with its own random stream;
+(Neal 2001, eq. 3-5). Where the schedule decreases, from the target to the reference, the order is
+that of the reversed trajectory: move at ``beta_k``, then the same increment with the other sign
+(Grosse, Ghahramani & Adams 2015). Particles run in blocks of fixed size, each with its own random stream;
 a step's statistics are reduced to a few sums for each chain as they arise, so memory is
 ``O(N d)`` for any number of steps, and the result does not depend on which worker runs a block.
 """
@@ -92,9 +94,9 @@ class Block:
     path, transition
         What to anneal along, and how to move.
     betas : ndarray, shape (K + 1,)
-        The schedule.
+        The schedule; a decreasing one is a reverse run.
     position : ndarray, shape (chains * m, d)
-        Draws of the reference, chain by chain.
+        Draws of the density at the first temperature, chain by chain.
     chains : int
         Number of independent populations in the block.
     seed : SeedSequence
@@ -235,6 +237,7 @@ def run_block(
         carry = _start(block.path, block.transition, key_start, block.position, block.chains)
         _raise_nan_terms(block.path, carry.state)
         done, first, size, total = 0, 0, 1, len(block.betas) - 1
+        backward = bool(block.betas[0] > block.betas[-1])
         while done < total:
             if stop is not None and stop.is_set():
                 raise Stopped
@@ -243,7 +246,15 @@ def run_block(
             window = np.zeros(_CHUNK + 1)
             window[: size + 1] = block.betas[done : done + size + 1]
             carry = _advance(
-                block.path, block.transition, carry, key_run, window, done, size, block.chains
+                block.path,
+                block.transition,
+                carry,
+                key_run,
+                window,
+                done,
+                size,
+                chains=block.chains,
+                backward=backward,
             )
             rows.append(Stats(*(np.asarray(s)[:size] for s in carry.stats)))
             done += size
@@ -301,31 +312,49 @@ def _start(path: Path, transition: Transition, key, position, chains: int) -> _C
     )
 
 
-@partial(jax.jit, static_argnames="chains", donate_argnames="carry")
+@partial(jax.jit, static_argnames=("chains", "backward"), donate_argnames="carry")
 def _advance(
-    path: Path, transition: Transition, carry: _Carry, key, betas, first, size, chains: int
+    path: Path, transition: Transition, carry: _Carry, key, betas, first, size, *, chains, backward
 ) -> _Carry:
     """Take ``size`` steps, of which the first has index ``first`` in the schedule."""
+    step = _step_backward if backward else _step
 
     def body(i, carry: _Carry) -> _Carry:
-        step_key = jax.random.fold_in(key, first + i)
-        return _step(path, transition, carry, step_key, betas[i], betas[i + 1], i, chains)
+        moved = step(path, transition, carry, jax.random.fold_in(key, first + i), *betas_at(i))
+        row = _reduce(carry.log_weight, moved.log_u, moved.velocity, moved.info, chains)
+        return _Carry(
+            state=moved.state,
+            log_weight=carry.log_weight + moved.log_u,
+            stats=Stats(*(s.at[i].set(r) for s, r in zip(carry.stats, row, strict=True))),
+            nan_position=_first_nan(moved.info, carry.nan_position),
+        )
+
+    def betas_at(i):
+        return betas[i], betas[i + 1]
 
     return jax.lax.fori_loop(0, size, body, carry)
 
 
-def _step(path: Path, transition: Transition, carry: _Carry, key, start, stop, i, chains) -> _Carry:
-    state, log_weight = carry.state, carry.log_weight
-    log_u = path.log_ratio(state.terms, start, stop)
-    velocity = path.velocity(state.terms, stop)
-    new_state, info = transition.step(key, state, path, stop)
-    row = _reduce(log_weight, log_u, velocity, info, chains)
-    return _Carry(
-        state=new_state,
-        log_weight=log_weight + log_u,
-        stats=Stats(*(s.at[i].set(r) for s, r in zip(carry.stats, row, strict=True))),
-        nan_position=_first_nan(info, carry.nan_position),
-    )
+class _Moved(NamedTuple):
+    state: KernelState
+    log_u: jax.Array
+    velocity: jax.Array
+    info: StepInfo
+
+
+def _step(path: Path, transition: Transition, carry: _Carry, key, start, stop) -> _Moved:
+    """Weigh, then move at the new temperature."""
+    terms = carry.state.terms
+    log_u, velocity = path.log_ratio(terms, start, stop), path.velocity(terms, stop)
+    state, info = transition.step(key, carry.state, path, stop)
+    return _Moved(state, log_u, velocity, info)
+
+
+def _step_backward(path: Path, transition: Transition, carry: _Carry, key, start, stop) -> _Moved:
+    """Move at the old temperature, then weigh; the kernel has to be its own reversal."""
+    state, info = transition.step(key, carry.state, path, start)
+    terms = state.terms
+    return _Moved(state, path.log_ratio(terms, start, stop), path.velocity(terms, stop), info)
 
 
 def _first_nan(info: StepInfo, present: jax.Array) -> jax.Array:

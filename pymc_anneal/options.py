@@ -16,6 +16,7 @@ __all__ = [
     "SCHEDULES",
     "TRANSITIONS",
     "Options",
+    "check_count",
     "resolve",
     "resolve_schedule",
     "seed_sequence",
@@ -56,12 +57,12 @@ class Options:
 
     def __post_init__(self):
         for name in ("draws", "chains", "max_rounds"):
-            _check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         for name in ("cores", "block_size"):
             if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name))
+                check_count(name, getattr(self, name))
         if self.steps != "auto":
-            _check_count("steps", self.steps, 'a positive whole number or "auto"')
+            check_count("steps", self.steps, 'a positive whole number or "auto"')
         if not 0 < self.target_mcse < np.inf:
             raise ValueError(
                 f"`target_mcse` is {self.target_mcse}, expected a positive number of nats."
@@ -131,7 +132,8 @@ def resolve_schedule(schedule):
     return schedule if callable(schedule) else schedules.check_schedule(np.asarray(schedule))
 
 
-def _check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:
+def check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:
+    """Raise if a value is not a positive whole number."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < 1:
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")

@@ -93,6 +93,8 @@ class Run:
         Further scalars for ``evidence``.
     words : mapping of str to str
         Attributes for ``evidence``.
+    log_reference : float
+        Log normaliser of the reference, in nats.
     """
 
     betas: np.ndarray
@@ -105,6 +107,15 @@ class Run:
     verdict: Verdict
     numbers: Mapping[str, float]
     words: Mapping[str, str]
+    log_reference: float = 0.0
+
+    def log_evidence_of(self, log_ratio: Any) -> Any:
+        """Return the log normaliser that a log ratio of normalisers means.
+
+        Forward runs estimate target over reference, reverse runs reference over target.
+        """
+        reverse = self.betas[0] > self.betas[-1]
+        return self.log_reference - log_ratio if reverse else self.log_reference + log_ratio
 
 
 def dataset(
@@ -151,7 +162,7 @@ def annealing_dataset(run: Run) -> xr.Dataset:
     barrier = np.cumsum(np.sqrt(discrepancies(run.stats, n * chains)))
     shared = {"beta": run.betas[1:], "barrier": barrier, "step_size": run.step_size}
     by_step = {
-        "log_z": run.stats.log_w - np.log(n),
+        "log_z": run.log_reference + run.stats.log_w - np.log(n),
         "ess": np.nan_to_num(relative_ess),
         "accept_rate": run.stats.accept_rate,
         "fisher_information": fisher,
@@ -178,11 +189,12 @@ def evidence_dataset(run: Run) -> xr.Dataset:
     estimate = ais(run.log_weight, run.round)
     # A fixed seed: the interval is a function of the weights.
     rng = np.random.default_rng(20130)
-    lower, upper = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
+    ends = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
+    lower, upper = sorted(run.log_evidence_of(end) for end in ends)
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
     numbers = {
-        "log_evidence": estimate.log_evidence,
+        "log_evidence": run.log_evidence_of(estimate.log_evidence),
         "mcse": estimate.mcse,
         "interval_lower": lower,
         "interval_upper": upper,
@@ -204,7 +216,7 @@ def to_container(
     attrs: Mapping[str, Any],
 ) -> Any:
     """Assemble the container of a run: InferenceData on ArviZ 0.23, DataTree on ArviZ 1."""
-    per_chain = np.array([ais(row).log_evidence for row in run.log_weight])
+    per_chain = np.array([run.log_evidence_of(ais(row).log_evidence) for row in run.log_weight])
     stats = xr.Dataset(
         {"log_marginal_likelihood": ("chain", per_chain)},
         coords={"chain": np.arange(len(per_chain))},

@@ -4,10 +4,8 @@ Only the pilot adapts while it runs. The trial is frozen and not counted; it mea
 transitions make of the schedule. The counted rounds are frozen, each with streams of its own.
 """
 
-import os
 import time
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
@@ -21,8 +19,9 @@ from pymc_anneal.diagnostics import (
     log_weight_variance,
     weight_pareto_k,
 )
-from pymc_anneal.engine import Block, Stats, merge_stats, run_blocks
+from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais
+from pymc_anneal.frozen import FrozenRun, anneal
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Options
 from pymc_anneal.pilot import Pilot, run_pilot
@@ -30,7 +29,7 @@ from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_st
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import combined_log_weights
 
-__all__ = ["Outcome", "Round", "Session", "run_rounds"]
+__all__ = ["Outcome", "Session", "run_rounds"]
 
 _MAX_TRIALS = 4
 _TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
@@ -63,44 +62,9 @@ class Session:
             blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
         return blocks
 
-    def run(self, name: str, blocks: list[Block]) -> "Round":
+    def run(self, name: str, blocks: list[Block]) -> FrozenRun:
         """Anneal blocks on the workers."""
-        steps = len(blocks[0].betas) - 1
-        self.display.start_round(name, len(blocks), steps)
-        workers = self.options.cores or _processors()
-        with ThreadPoolExecutor(workers) as executor:
-            results = run_blocks(blocks, executor, self.display.block)
-        seconds = sum(r.seconds for r in results) / min(workers, len(results))
-        return Round(
-            betas=blocks[0].betas,
-            log_weight=np.concatenate([r.log_weight for r in results], axis=1),
-            position=np.concatenate([r.position for r in results], axis=1),
-            stats=merge_stats([r.stats for r in results]),
-            interrupted=len(results) < len(blocks),
-            seconds=seconds,
-        )
-
-
-@dataclass(frozen=True)
-class Round:
-    """A frozen run: weights and end points of shape ``(chains, particles, ...)``, and by step."""
-
-    betas: np.ndarray
-    log_weight: np.ndarray
-    position: np.ndarray
-    stats: Stats
-    interrupted: bool
-    seconds: float
-
-    @property
-    def steps(self) -> int:
-        """Number of steps K."""
-        return len(self.betas) - 1
-
-    @property
-    def particles(self) -> int:
-        """Number of particles over all chains."""
-        return self.log_weight.size
+        return anneal(blocks, self.display, name, self.options.cores)
 
 
 class Survey(NamedTuple):
@@ -116,7 +80,7 @@ class Outcome:
 
     pilot: Pilot | None
     plan: Plan | None
-    rounds: list[Round]
+    rounds: list[FrozenRun]
     transition: Transition
 
     @property
@@ -167,11 +131,11 @@ def _counted_rounds(
     steps: int,
     particles: int,
     seed: np.random.SeedSequence,
-) -> list[Round]:
+) -> list[FrozenRun]:
     """Run rounds, each longer than the one before, until the error is as wanted."""
     options, begin = session.options, time.perf_counter()
     survey = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
-    rounds: list[Round] = []
+    rounds: list[FrozenRun] = []
     for number, child in enumerate(seed.spawn(options.max_rounds), start=1):
         betas = _schedule(options, steps, survey)
         name = "Annealing" if number == 1 else f"Round {number}"
@@ -205,7 +169,7 @@ def _pilot(session: Session, kernel: Transition, seed: np.random.SeedSequence) -
     return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
 
 
-def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Round:
+def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> FrozenRun:
     """Run one block until its log weights are even enough to plan by."""
     steps = trial_steps(pilot)
     survey = Survey(pilot.betas, effective_length(pilot))
@@ -219,7 +183,7 @@ def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Roun
     return trial
 
 
-def _plan(session: Session, pilot: Pilot, trial: Round) -> Plan:
+def _plan(session: Session, pilot: Pilot, trial: FrozenRun) -> Plan:
     options = session.options
     return make_plan(
         variance=log_weight_variance(trial.log_weight),
@@ -244,7 +208,7 @@ def _schedule(options: Options, steps: int, survey: Survey | None) -> np.ndarray
     )
 
 
-def _refined(survey: Survey | None, pilot: Pilot | None, finished: Round) -> Survey | None:
+def _refined(survey: Survey | None, pilot: Pilot | None, finished: FrozenRun) -> Survey | None:
     """Return what a finished round says about the path."""
     if pilot is None:
         return survey
@@ -252,7 +216,7 @@ def _refined(survey: Survey | None, pilot: Pilot | None, finished: Round) -> Sur
     return Survey(finished.betas, refine(finished.betas, d, pilot))
 
 
-def _growth(options: Options, finished: Round, seconds_left: float) -> float | None:
+def _growth(options: Options, finished: FrozenRun, seconds_left: float) -> float | None:
     """Return by how much to lengthen the next round, None where none is needed or possible."""
     fixed = options.fixed_steps is not None
     if fixed or finished.interrupted:
@@ -263,9 +227,3 @@ def _growth(options: Options, finished: Round, seconds_left: float) -> float | N
     variance = log_weight_variance(finished.log_weight)
     growth = float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))
     return growth if growth * finished.seconds <= seconds_left else None
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -24,6 +24,7 @@ LAYERS = [
     {"engine", "model", "options"},
     {"pilot", "diagnostics"},
     {"plan", "results", "progress"},
+    {"frozen"},
     {"rounds"},
     {"sampling"},
     {"__init__"},

@@ -1,0 +1,92 @@
+"""A frozen run: blocks of particles annealed by workers, and put together."""
+
+import os
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc_anneal.engine import Block, Stats, merge_stats, run_blocks
+from pymc_anneal.progress import ProgressDisplay
+
+__all__ = ["FrozenRun", "anneal"]
+
+
+@dataclass(frozen=True)
+class FrozenRun:
+    """Weights and end points of shape ``(chains, particles, ...)``, and statistics by step.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (K + 1,)
+    log_weight : ndarray, shape (chains, particles)
+    position : ndarray, shape (chains, particles, d)
+    stats : Stats
+        Arrays of shape ``(K, chains)``.
+    interrupted : bool
+        Blocks are missing: the run was stopped.
+    seconds : float
+        Time it took, compilation left out.
+    """
+
+    betas: np.ndarray
+    log_weight: np.ndarray
+    position: np.ndarray
+    stats: Stats
+    interrupted: bool
+    seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Number of steps K."""
+        return len(self.betas) - 1
+
+    @property
+    def particles(self) -> int:
+        """Number of particles over all chains."""
+        return self.log_weight.size
+
+
+def anneal(
+    blocks: Sequence[Block], display: ProgressDisplay, name: str, cores: int | None = None
+) -> FrozenRun:
+    """Anneal blocks of the same schedule on worker threads.
+
+    Parameters
+    ----------
+    blocks
+        The work.
+    display
+        Where to show progress, under ``name``.
+    cores
+        Number of workers; default: the processors available.
+
+    Returns
+    -------
+    FrozenRun
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C before any block had finished; after that, what has finished is returned.
+    """
+    display.start_round(name, len(blocks), len(blocks[0].betas) - 1)
+    workers = cores or _processors()
+    with ThreadPoolExecutor(workers) as executor:
+        results = run_blocks(blocks, executor, display.block)
+    return FrozenRun(
+        betas=blocks[0].betas,
+        log_weight=np.concatenate([r.log_weight for r in results], axis=1),
+        position=np.concatenate([r.position for r in results], axis=1),
+        stats=merge_stats([r.stats for r in results]),
+        interrupted=len(results) < len(blocks),
+        seconds=sum(r.seconds for r in results) / min(workers, len(results)),
+    )
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
