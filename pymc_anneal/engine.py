@@ -6,8 +6,8 @@ For ``k = 1..K``, with ``T_beta`` the transition,
 
 (Neal 2001, eq. 3-5). Where the schedule decreases, from the target to the reference, the order is
 that of the reversed trajectory: move at ``beta_k``, then the same increment with the other sign
-(Grosse, Ghahramani & Adams 2015). Particles run in blocks of fixed size, each with its own random stream;
-a step's statistics are reduced to a few sums for each chain as they arise, so memory is
+(Grosse, Ghahramani & Adams 2015). Particles run in blocks of fixed size, each with its own random
+stream; a step's statistics are reduced to a few sums for each chain as they arise, so memory is
 ``O(N d)`` for any number of steps, and the result does not depend on which worker runs a block.
 """
 
@@ -308,7 +308,7 @@ def _start(path: Path, transition: Transition, key, position, chains: int) -> _C
         state=state,
         log_weight=jnp.zeros(len(position)),
         stats=Stats(*[empty] * len(Stats._fields)),
-        nan_position=jnp.zeros(position.shape[1:]),
+        nan_position=jnp.zeros(position.shape[1:], position.dtype),
     )
 
 

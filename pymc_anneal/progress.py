@@ -2,6 +2,7 @@
 
 import threading
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -70,6 +71,15 @@ class ProgressDisplay(AbstractContextManager):
             f"accept {progress.accept_rate:.0%}  {progress.n_steps} steps"
         )
         self._progress.update(self._task, completed=progress.beta, status=status)
+
+    def start_training(self, updates: int) -> None:
+        """Add the bar of a training."""
+        self._task = self._progress.add_task("Training", total=updates, status="")
+
+    def training(self, report: Mapping[str, float]) -> None:
+        """Show what is monitored."""
+        status = "  ".join(f"{name} {value:.6g}" for name, value in report.items())
+        self._progress.update(self._task, completed=report["update"], status=status)
 
     def start_round(self, name: str, blocks: int, steps: int) -> None:
         """Add the bar of a run."""

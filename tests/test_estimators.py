@@ -157,7 +157,7 @@ class TestBootstrapInterval:
         rng = np.random.default_rng(14)
         assert bootstrap_interval(np.full(9, -np.inf), rng=rng) == (-np.inf, np.inf)
         half = np.where(np.arange(4000) % 2, 0.0, -np.inf)
-        lower, upper = bootstrap_interval(half, rng=rng)
+        lower, upper = bootstrap_interval(half, resamples=4000, rng=rng)
         error = np.sqrt(0.25 / 4000)
         assert lower == pytest.approx(np.log(0.5 - 1.96 * error), abs=0.15 * error / 0.5)
         assert upper == pytest.approx(np.log(0.5 + 1.96 * error), abs=0.15 * error / 0.5)

@@ -1,0 +1,156 @@
+"""One annealing step of a restricted Boltzmann machine, against its own matrix products.
+
+    python benchmarks/rbm_step.py
+    python benchmarks/rbm_step.py --particles 1000 --visible 784 --hidden 500
+
+A step of blocked Gibbs sampling draws two layers of Bernoulli units, updates the weights and needs
+two matrix products on the geometric path, three on a moment-average spline. The products alone, in
+the same loop and of the same type, are the floor. Everything runs in one process on the same cores,
+the candidates in turn; seconds are medians over rounds of time per step.
+
+numpy
+    The same step with NumPy's matrix products, random numbers and functions.
+torch
+    The same with PyTorch, where it is installed.
+"""
+
+import argparse
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pymc_anneal import rbm
+from pymc_anneal.engine import Block, run_block
+from pymc_anneal.rbm.model import uniform_reference
+from pymc_anneal.schedules import linear_schedule
+
+
+def machine(visible: int, hidden: int) -> rbm.RBM:
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, 0.1, (visible, hidden)).astype(np.float32)
+    return rbm.RBM(rng.normal(-1, 1, visible), rng.normal(0, 1, hidden), weights)
+
+
+def products(count: int):
+    """Return a function of a number of steps that takes so many matrix products in each."""
+
+    @jax.jit
+    def loop(visible, weights, steps):
+        def body(i, v):
+            hidden = v @ weights[i % 2]
+            if count == 3:
+                hidden = hidden + v @ weights[(i + 1) % 2]
+            # Binary inputs as in a step, at next to no cost, so that values stay in range.
+            return ((hidden > 0).astype(v.dtype) @ weights[i % 2].T > 0).astype(v.dtype)
+
+        return jax.lax.fori_loop(0, steps, body, visible)
+
+    return loop
+
+
+def candidates(args):
+    """Yield names and functions of a number of steps to seconds."""
+    model = machine(args.visible, args.hidden)
+    start = np.random.default_rng(1).integers(0, 2, (args.particles, args.visible))
+    visible = start.astype(np.float32)
+    two = jnp.stack([model.weights, -model.weights])
+    for count in (2, 3):
+        loop = products(count)
+        yield f"{count} products", lambda k, loop=loop: loop(visible, two, k).block_until_ready()
+    reference = uniform_reference(args.visible, args.hidden, np.float32)
+    half = jax.tree.map(lambda x: 0.5 * x, model)
+    paths = {
+        "geometric": rbm.GeometricRBMPath(reference.visible_bias, model),
+        "spline": rbm.SplineRBMPath.through(np.array([0, 0.5, 1]), [reference, half, model]),
+    }
+    for name, path in paths.items():
+        yield name, lambda k, path=path: anneal(path, visible, k)
+    yield "numpy", lambda k: numpy_steps(model, visible, k)
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("torch is not installed: left out")
+    else:
+        yield "torch", torch_steps(model, visible)
+
+
+def anneal(path, visible: np.ndarray, steps: int) -> None:
+    seed = np.random.SeedSequence(2)
+    run_block(Block(path, rbm.BlockedGibbs(), linear_schedule(steps), visible, 1, seed))
+
+
+def numpy_steps(model: rbm.RBM, visible: np.ndarray, steps: int) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    a, b, w = model.visible_bias, model.hidden_bias, model.weights
+    log_weight = np.zeros(len(visible))
+    field = b + visible @ w
+    for k in range(steps):
+        old, new = np.float32(k / steps), np.float32((k + 1) / steps)
+        log_weight += (new - old) * (visible @ a)
+        log_weight += (np.logaddexp(0, new * field) - np.logaddexp(0, old * field)).sum(axis=1)
+        probability = 1 / (1 + np.exp(-new * field))
+        hidden = (rng.random(field.shape) < probability).astype(np.float32)
+        probability = 1 / (1 + np.exp(-new * (a + hidden @ w.T)))
+        visible = (rng.random(visible.shape) < probability).astype(np.float32)
+        field = b + visible @ w
+    return log_weight
+
+
+def torch_steps(model: rbm.RBM, start: np.ndarray):
+    import torch
+
+    a, b, w = (torch.tensor(np.asarray(x)) for x in jax.tree.leaves(model))
+    softplus = torch.nn.functional.softplus
+
+    @torch.no_grad()
+    def run(steps: int):
+        visible = torch.tensor(start)
+        log_weight = torch.zeros(len(visible), dtype=torch.float64)
+        field = b + visible @ w
+        for k in range(steps):
+            old, new = k / steps, (k + 1) / steps
+            log_weight += (new - old) * (visible @ a)
+            log_weight += (softplus(new * field) - softplus(old * field)).sum(dim=1)
+            hidden = torch.bernoulli(torch.sigmoid(new * field))
+            visible = torch.bernoulli(torch.sigmoid(new * (a + hidden @ w.T)))
+            field = b + visible @ w
+        return log_weight
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--particles", type=int, default=1000)
+    parser.add_argument("--visible", type=int, default=784)
+    parser.add_argument("--hidden", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    runs = list(candidates(args))
+    times: dict[str, list[float]] = {name: [] for name, _ in runs}
+    for _, run in runs:
+        run(args.steps)  # compiles
+    for _ in range(args.rounds):
+        for name, run in runs:
+            # The difference of two lengths leaves out what a call costs at its beginning and end.
+            times[name].append((elapsed(run, 2 * args.steps) - elapsed(run, args.steps)) / args.steps)
+    seconds = {name: float(np.median(t)) for name, t in times.items()}
+    floor = {"geometric": "2 products", "spline": "3 products"}
+    print(f"{'':14s}{'ms a step':>12s}{'/ products':>12s}{'/ geometric':>12s}")
+    for name, value in seconds.items():
+        over = value / seconds[floor.get(name, "2 products")]
+        relative = value / seconds["geometric"]
+        print(f"{name:14s}{1e3 * value:12.2f}{over:12.2f}{relative:12.2f}")
+
+
+def elapsed(run, steps: int) -> float:
+    begin = time.perf_counter()
+    run(steps)
+    return time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    main()

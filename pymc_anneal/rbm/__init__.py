@@ -1,0 +1,43 @@
+"""Restricted Boltzmann machines: partition functions by annealed importance sampling."""
+
+from pymc_anneal.rbm.exact import Moments, log_partition_function, moments, sample_exact
+from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
+from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
+from pymc_anneal.rbm.moments import average_moments, data_moments, gibbs_moments, reference_moments
+from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
+from pymc_anneal.rbm.sampling import sample_ais
+from pymc_anneal.rbm.splines import MomentSpline, match_moments_exactly, moment_spline
+from pymc_anneal.rbm.training import (
+    TrainedRBM,
+    match_moments,
+    pseudo_log_likelihood,
+    reconstruction_error,
+    train,
+)
+
+__all__ = [
+    "RBM",
+    "BlockedGibbs",
+    "GeometricRBMPath",
+    "MomentSpline",
+    "Moments",
+    "PerfectTransition",
+    "SplineRBMPath",
+    "TrainedRBM",
+    "average_moments",
+    "base_rate_reference",
+    "data_moments",
+    "gibbs_moments",
+    "log_partition_function",
+    "match_moments",
+    "match_moments_exactly",
+    "moment_spline",
+    "moments",
+    "pseudo_log_likelihood",
+    "reconstruction_error",
+    "reference_moments",
+    "sample_ais",
+    "sample_exact",
+    "train",
+    "uniform_reference",
+]

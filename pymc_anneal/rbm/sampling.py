@@ -1,0 +1,262 @@
+"""`sample_ais` for restricted Boltzmann machines: the partition function with its error."""
+
+import time
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import numpy as np
+
+from pymc_anneal import schedules
+from pymc_anneal.base import Transition
+from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
+from pymc_anneal.engine import Block
+from pymc_anneal.frozen import FrozenRun, anneal
+from pymc_anneal.options import check_count, resolve, resolve_schedule, seed_sequence
+from pymc_anneal.progress import ProgressDisplay
+from pymc_anneal.rbm.exact import MAX_UNITS
+from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
+from pymc_anneal.rbm.model import RBM, reference_log_partition_function, uniform_reference
+from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
+from pymc_anneal.results import Run, dataset, resample, to_container
+
+__all__ = ["sample_ais"]
+
+__version__ = version("pymc_anneal")
+
+TRANSITIONS = {"gibbs": BlockedGibbs, "perfect": PerfectTransition}
+_PILOT_DRAWS, _PILOT_STEPS = 100, 1000  # Kiwaki (2015), section 7
+_BLOCK = 500
+
+
+def sample_ais(
+    model: RBM,
+    draws: int = 250,
+    *,
+    chains: int = 4,
+    steps: int = 10_000,
+    path: str | GeometricRBMPath | SplineRBMPath = "geometric",
+    schedule: str | Sequence[float] | np.ndarray | Callable[[int], np.ndarray] = "variational",
+    max_step: float | None = None,
+    reference: str | RBM = "uniform",
+    transition: str | Any = "gibbs",
+    target_mcse: float = 0.1,
+    cores: int | None = None,
+    block_size: int | None = None,
+    random_seed: Any = None,
+    progressbar: bool = True,
+) -> Any:
+    """Estimate the log partition function of a machine by annealed importance sampling.
+
+    Particles start at draws of a reference with independent units, whose partition function is
+    known, and are moved to the machine along a path of machines (Salakhutdinov & Murray 2008;
+    Grosse, Maddison & Salakhutdinov 2013).
+
+    Parameters
+    ----------
+    model
+        The machine.
+    draws
+        Particles in each chain.
+    chains
+        Independent populations of particles.
+    steps
+        Number of annealing steps K.
+    path
+        "geometric", or a path whose first machine is the reference and whose last is the model,
+        such as :func:`moment_spline` gives.
+    schedule
+        "variational" (Kiwaki 2015, from a pilot of 100 particles and 1,000 linear steps),
+        "linear", "salakhutdinov_murray", "power", "geometric", "sigmoid", a function from a
+        number of steps to a schedule, or an array that increases from 0 to 1.
+    max_step
+        Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
+    reference
+        "uniform", or a machine without weights, such as :func:`base_rate_reference` gives.
+    transition
+        "gibbs", "perfect" (machines with a layer of at most 25 units), or a kernel.
+    target_mcse
+        Error of the log partition function, in nats, above which the verdict asks for more steps.
+    cores
+        Worker threads. Default: the processors available.
+    block_size
+        Particles annealed at a time by a worker; default 500.
+    random_seed
+        Seed: int, sequence of int, numpy SeedSequence or Generator.
+    progressbar
+        Whether to show progress.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        As from :func:`pymc_anneal.sample_ais`: groups ``posterior`` (configurations
+        ``visible``), ``sample_stats``, ``annealing`` and ``evidence``, whose log evidence is the
+        log partition function; read it with :func:`pymc_anneal.log_evidence`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument makes no sense; the message says what was found and what was expected.
+
+    Examples
+    --------
+    >>> result = rbm.sample_ais(model, steps=10_000)
+    >>> pymc_anneal.log_evidence(result)
+    """
+    begin = time.perf_counter()
+    for name, value in {"draws": draws, "chains": chains, "steps": steps}.items():
+        check_count(name, value)
+    base = _reference(reference, model)
+    with ProgressDisplay(progressbar) as display:
+        setup = _Setup(
+            reference=base,
+            path=_path(path, base, model),
+            transition=_transition(transition, model),
+            chains=chains,
+            block_draws=max(1, (block_size or _BLOCK) // chains),
+            cores=cores,
+            display=display,
+        )
+        seed_pilot, seed_run, seed_draws = seed_sequence(random_seed).spawn(3)
+        pilot = partial(_pilot, setup, seed_pilot)
+        betas = _schedule(resolve_schedule(schedule), steps, max_step, pilot)
+        finished = setup.run("Annealing", betas, draws, seed_run)
+    words = {
+        "path": type(setup.path).__name__,
+        "schedule": schedule if isinstance(schedule, str) else "array",
+        "transition": type(setup.transition).__name__,
+        "reference": reference if isinstance(reference, str) else "RBM",
+    }
+    seconds = time.perf_counter() - begin
+    return _result(setup, finished, target_mcse, words, seed_draws, seconds)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What pilot and counted run share."""
+
+    reference: RBM
+    path: Any
+    transition: Any
+    chains: int
+    block_draws: int
+    cores: int | None
+    display: ProgressDisplay
+
+    def run(
+        self, name: str, betas: np.ndarray, draws: int, seed: np.random.SeedSequence
+    ) -> FrozenRun:
+        """Anneal at least so many particles in each chain."""
+        size = min(self.block_draws, draws)
+        blocks = []
+        for child in seed.spawn(-(-draws // size)):
+            seed_start, seed_run = child.spawn(2)
+            start = self.reference.sample(self.chains * size, steps=1, random_seed=seed_start)
+            block = Block(self.path, self.transition, betas, start, self.chains, seed_run)
+            blocks.append(block)
+        return anneal(blocks, self.display, name, self.cores)
+
+
+def _reference(reference: str | RBM, model: RBM) -> RBM:
+    if isinstance(reference, str):
+        if reference != "uniform":
+            raise ValueError(f'Unknown `reference` {reference!r}; expected "uniform" or an RBM.')
+        return uniform_reference(model.n_visible, model.n_hidden, model.weights.dtype)
+    if reference.weights.shape != model.weights.shape or np.any(reference.weights):
+        raise ValueError(
+            f"`reference` has weights of shape {reference.weights.shape}, "
+            f"{np.count_nonzero(reference.weights)} of them not zero; expected a machine of shape "
+            f"{model.weights.shape} without weights, whose partition function is known."
+        )
+    return reference.astype(model.weights.dtype)
+
+
+def _path(path: Any, reference: RBM, model: RBM) -> Any:
+    if not isinstance(path, str):
+        return path
+    if path != "geometric":
+        raise ValueError(
+            f'Unknown `path` {path!r}; expected "geometric" or an object such as `moment_spline` '
+            "returns."
+        )
+    if np.any(reference.hidden_bias):
+        return SplineRBMPath.through(np.array([0.0, 1.0]), [reference, model])
+    return GeometricRBMPath(reference.visible_bias, model)
+
+
+def _transition(transition: Any, model: RBM) -> Any:
+    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
+    if isinstance(kernel, PerfectTransition) and min(model.weights.shape) > MAX_UNITS:
+        raise ValueError(
+            f'`transition` is "perfect", but the layers have {model.n_visible} and '
+            f'{model.n_hidden} units, expected one of at most {MAX_UNITS}. Use "gibbs".'
+        )
+    return kernel
+
+
+def _schedule(
+    schedule: Callable[[int], np.ndarray] | np.ndarray | None,
+    steps: int,
+    max_step: float | None,
+    pilot: Callable[[], FrozenRun],
+) -> np.ndarray:
+    if isinstance(schedule, np.ndarray):
+        return schedule
+    if schedule is not None:
+        return schedules.check_schedule(schedule(steps))
+    surveyed = pilot()
+    length = np.sqrt(discrepancies(surveyed.stats, surveyed.particles))
+    return schedules.variational_schedule(surveyed.betas, length, steps, max_step=max_step)
+
+
+def _pilot(setup: _Setup, seed: np.random.SeedSequence) -> FrozenRun:
+    draws = -(-_PILOT_DRAWS // setup.chains)
+    return setup.run("Pilot", schedules.linear_schedule(_PILOT_STEPS), draws, seed)
+
+
+def _result(
+    setup: _Setup,
+    finished: FrozenRun,
+    target_mcse: float,
+    words: dict[str, str],
+    seed: np.random.SeedSequence,
+    seconds: float,
+) -> Any:
+    chains, particles = finished.log_weight.shape
+    rng = np.random.default_rng(seed)
+    index = np.stack([resample(row, particles, rng) for row in finished.log_weight])
+    visible = np.take_along_axis(finished.position, index[:, :, None], axis=1).astype(np.int8)
+    verdict = judge(
+        finished.log_weight,
+        target_mcse=target_mcse,
+        steps=finished.steps,
+        interrupted=finished.interrupted,
+    )
+    run = Run(
+        betas=finished.betas,
+        log_weight=finished.log_weight,
+        round=np.ones(particles, dtype=int),
+        position=finished.position,
+        stats=finished.stats,
+        stats_particles=particles,
+        step_size=np.full(finished.steps, np.nan),
+        verdict=verdict,
+        numbers={
+            "steps": finished.steps,
+            "particles": finished.particles,
+            "log_weight_variance": log_weight_variance(finished.log_weight),
+            "perfect_mixing_variance": float(
+                discrepancies(finished.stats, finished.particles).sum()
+            ),
+            "seconds": seconds,
+        },
+        words=words | {"versions": f"pymc_anneal {__version__}, jax {jax.__version__}"},
+        log_reference=reference_log_partition_function(setup.reference),
+    )
+    attrs = {"inference_library": "pymc_anneal", "inference_library_version": __version__}
+    posterior = dataset({"visible": visible}, ("chain", "draw"))
+    return to_container(run, posterior, {}, attrs)
