@@ -136,7 +136,9 @@ def main() -> None:
     for _ in range(args.rounds):
         for name, run in runs:
             # The difference of two lengths leaves out what a call costs at its beginning and end.
-            times[name].append((elapsed(run, 2 * args.steps) - elapsed(run, args.steps)) / args.steps)
+            times[name].append(
+                (elapsed(run, 2 * args.steps) - elapsed(run, args.steps)) / args.steps
+            )
     seconds = {name: float(np.median(t)) for name, t in times.items()}
     floor = {"geometric": "2 products", "spline": "3 products"}
     print(f"{'':14s}{'ms a step':>12s}{'/ products':>12s}{'/ geometric':>12s}")

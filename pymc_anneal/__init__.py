@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from pymc_anneal import rbm
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.results import LogEvidence, log_evidence
@@ -40,6 +41,7 @@ __all__ = [
     "log_evidence",
     "optimal_binned_schedule",
     "power_schedule",
+    "rbm",
     "salakhutdinov_murray_schedule",
     "sample_ais",
     "sigmoid_schedule",

@@ -3,7 +3,8 @@
 A single run may be off by four standard errors: for a normal error that happens once in 16,000
 runs, so once in 600 for the 25 problems; the seeds are fixed. Coverage is counted over 1000 seeds
 a problem: Binomial(1000, 0.95) has a standard deviation of 0.69 %, so that a correct interval
-leaves 92 to 98 %, 4.4 deviations on either side, once in 100,000 times.
+leaves 92 to 98 %, 4.4 deviations on either side, once in 100,000 times. It is counted with the
+default settings, and with few particles and steps, where the error is far from normal.
 """
 
 import numpy as np
@@ -40,17 +41,21 @@ def test_default_settings(problem: Problem) -> None:
     assert evidence.verdict == "trust"
 
 
+SETTINGS = {
+    "default": {},
+    "few_particles": {"draws": 125, "chains": 2, "steps": 40},
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("name", COVERAGE_PROBLEMS)
-def test_coverage_of_the_interval(name: str) -> None:
+def test_coverage_of_the_interval(name: str, settings: dict[str, int]) -> None:
     problem = by_name(name)
     compiled = pma.compile_model(problem.build())
     covered, scores = 0, []
     for seed in range(COVERAGE_SEEDS):
-        # Few particles, so that the error is far from zero; enough for the interval to hold.
-        result = pma.sample_ais(
-            125, chains=2, steps=40, model=compiled, random_seed=seed, progressbar=False
-        )
+        result = pma.sample_ais(model=compiled, random_seed=seed, progressbar=False, **settings)
         evidence = pma.log_evidence(result)
         covered += evidence.interval[0] <= problem.log_evidence <= evidence.interval[1]
         scores.append((evidence.log_evidence - problem.log_evidence) / evidence.mcse)
