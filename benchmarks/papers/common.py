@@ -1,13 +1,44 @@
-"""What the scripts of the papers' experiments share: where results go, tables, kept cells."""
+"""What the scripts of the papers' experiments share: data, results, tables, kept cells."""
 
+import argparse
 import json
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+import numpy as np
 
-__all__ = ["HERE", "kept", "output", "pick", "table"]
+HERE = Path(__file__).resolve().parent
+FOLDERS = [HERE.parent / "data", HERE.parents[2] / "shared" / "data"]
+
+__all__ = ["HERE", "add_data", "images", "kept", "output", "pick", "table"]
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for MNIST."""
+    parser.add_argument("--data", type=Path, help="mnist.npz with x_train, y_train, x_test, y_test")
+
+
+def images(path: Path | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return training images as probabilities, their labels, and test images, as rows.
+
+    MNIST where it is found, else scikit-learn's digits, and says which.
+    """
+    candidates = [path] if path else [folder / "mnist.npz" for folder in FOLDERS]
+    for file in candidates:
+        if file.exists():
+            with np.load(file) as data:
+                train, test = (
+                    (data[k].reshape(len(data[k]), -1) / 255).astype(np.float32)
+                    for k in ("x_train", "x_test")
+                )
+                return train, data["y_train"].astype(int), test
+    from sklearn.datasets import load_digits
+
+    print(f"No MNIST at {[str(c) for c in candidates]}: scikit-learn's digits instead.")
+    digits = load_digits()
+    rows = (digits.data / 16).astype(np.float32)
+    return rows[:1500], digits.target[:1500], rows[1500:]
 
 
 def output() -> Path:
@@ -26,13 +57,9 @@ def table(rows: Sequence[dict], columns: Sequence[str]) -> str:
     """Return rows as a Markdown table."""
 
     def text(value) -> str:
-        return (
-            f"{value:.2f}"
-            if isinstance(value, float)
-            else f"{value:,}"
-            if isinstance(value, int)
-            else str(value)
-        )
+        if isinstance(value, float):
+            return f"{value:.2f}"
+        return f"{value:,}" if isinstance(value, int) else str(value)
 
     head = "| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns) + "\n"
     return head + "".join("| " + " | ".join(text(r[c]) for c in columns) + " |\n" for r in rows)

@@ -1,0 +1,190 @@
+"""One cell of a table: a machine, a reference, a path, a schedule, K steps, N particles.
+
+Finished cells are kept in benchmarks/output/papers/cells.jsonl, knots of the moment-average splines
+beside it; every script of the papers' tables and figures takes its numbers from here.
+"""
+
+import argparse
+import time
+
+from functools import cache
+from pathlib import Path
+
+import common
+import jax
+import machines
+import numpy as np
+
+from pymc_anneal import log_evidence, rbm
+from pymc_anneal.schedules import optimal_binned_schedule
+
+SCALES = {
+    "paper": {"draws": 5_000, "steps": 100_000, "updates": 50_000},
+    "reduced": {"draws": 1_000, "steps": 10_000, "updates": 5_000},
+    "test": {"draws": 100, "steps": 200, "updates": 100},
+}
+CHEAP_UPDATES = 1_000
+KIWAKI_SCHEDULES = (
+    "VAROPT",
+    "VAROPT0.009",
+    "VAROPT0.006",
+    "VAROPT0.003",
+    "LINEAR",
+    "GMS13",
+    "SM08",
+)
+
+
+def parse(description: str) -> argparse.Namespace:
+    """Read the arguments that all scripts take."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--scale", choices=SCALES, default="reduced")
+    parser.add_argument("--draws", type=int, help="particles, in place of the scale's")
+    parser.add_argument("--steps", type=int, help="steps, in place of the scale's")
+    common.add_data(parser)
+    args = parser.parse_args()
+    settings = SCALES[args.scale]
+    args.draws = args.draws or settings["draws"]
+    args.steps = args.steps or settings["steps"]
+    args.updates = settings["updates"]
+    return args
+
+
+def cell(args, machine: str, reference: str, path: str, schedule: str, steps: int, **more) -> dict:
+    """Return the numbers of a cell."""
+    key = {
+        "machine": machine,
+        "reference": reference,
+        "path": path,
+        "schedule": schedule,
+        "transition": more.get("transition", "gibbs"),
+        "steps": steps,
+        "draws": args.draws,
+        "scale": args.scale,
+    }
+    file = common.output() / "cells.jsonl"
+    row = common.kept(file, key, lambda: compute(args, key))
+    print(
+        f"# {machine} {reference} {path} {schedule} {row['transition']} K = {steps}: "
+        f"{row['log_z']:.3f} +- {row['mcse']:.3f}, ESS {row['ess']:.0f}, {row['seconds']:.0f} s",
+        flush=True,
+    )
+    return row
+
+
+def compute(args, key: dict) -> dict:
+    model = machines.load(key["machine"])
+    base = reference_of(args, key["reference"], model)
+    spline = None if key["path"] == "GA" else splines(args, key, model, base)
+    begin = time.perf_counter()
+    result = rbm.sample_ais(
+        model,
+        key["draws"] // 4,
+        steps=key["steps"],
+        reference=base,
+        path=spline.path if spline else "geometric",
+        transition=key["transition"],
+        random_seed=[2015, key["steps"]],
+        progressbar=False,
+        **schedule_arguments(key, model, base, spline),
+    )
+    estimate = log_evidence(result)
+    log_weight = np.asarray(result["annealing"]["log_weight"]).ravel()
+    return {
+        "log_z": estimate.log_evidence,
+        "mcse": estimate.mcse,
+        "low": estimate.interval[0],
+        "high": estimate.interval[1],
+        "ess": estimate.ess,
+        "sd_log_weight": float(log_weight.std(ddof=1)),
+        "seconds": time.perf_counter() - begin,
+        "ess_on_the_way": running_ess(result),
+    }
+
+
+def running_ess(result) -> list[list[float]]:
+    """Temperatures and effective sample sizes at some fifty steps, all chains together."""
+    by_step = result["annealing"]
+    rows = np.unique(np.linspace(0, by_step.sizes["step"] - 1, 50).astype(int))
+    beta = np.asarray(by_step["beta"])[0, rows]
+    return [beta.tolist(), np.asarray(by_step["ess"])[:, rows].sum(axis=0).tolist()]
+
+
+def reference_of(args, name: str, model: rbm.RBM) -> rbm.RBM:
+    if name == "uniform":
+        return rbm.uniform_reference(model.n_visible, model.n_hidden, model.weights.dtype)
+    return rbm.base_rate_reference(images(args.data)[0], model.n_hidden)
+
+
+def schedule_arguments(key: dict, model, base, spline) -> dict:
+    """Return the arguments of `sample_ais` for a schedule as the papers name it."""
+    name, steps = key["schedule"], key["steps"]
+    if name.startswith("VAROPT"):
+        limit = float(name.removeprefix("VAROPT") or "inf")
+        # Fewer steps than 1/limit cannot keep the limit: they are not decelerated.
+        return {"schedule": "variational", "max_step": limit if steps * limit > 1 else None}
+    if name == "SM08":
+        return {"schedule": "salakhutdinov_murray"}
+    if name == "optimal binned" and spline is not None:
+        return {"schedule": spline.optimal_binned_schedule(steps)}
+    if name in ("GMS13", "optimal binned"):
+        knots, costs = binned(key["machine"], key["reference"], model, base)
+        return {"schedule": optimal_binned_schedule(knots, costs, steps)}
+    return {"schedule": "linear"}
+
+
+_BINNED: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
+
+
+def binned(machine: str, reference: str, model, base):
+    """Theorem 3 on the geometric path: ten segments, moments exact or from 1,000 Gibbs chains."""
+    if (machine, reference) not in _BINNED:
+        knots = np.linspace(0, 1, 11)
+        path = rbm.SplineRBMPath.through(np.array([0.0, 1.0]), [base.astype(np.float64), model])
+        between = [jax.tree.map(np.asarray, path.model_at(b)) for b in knots]
+        found = [
+            rbm.moments(m)
+            if min(m.weights.shape) <= 20
+            else rbm.gibbs_moments(m.astype(np.float32), steps=6_000, random_seed=i)
+            for i, m in enumerate(between)
+        ]
+        costs = rbm.splines.binned_costs(between, found)
+        _BINNED[machine, reference] = knots, np.maximum(costs, 0)
+    return _BINNED[machine, reference]
+
+
+def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
+    """Return a spline: "MAS", "MAS cheap", or "MAS biased" (footnote 3 of Grosse et al.)."""
+    settings = {"updates": args.updates, "random_seed": 7}
+    if key["path"] == "MAS cheap":
+        data = images(args.data)[0]
+        settings |= {"updates": CHEAP_UPDATES, "target": rbm.data_moments(model, data)}
+    if key["path"] == "MAS biased":
+        data, labels, _ = images(args.data)
+        settings |= {"target": rbm.data_moments(model, data, labels + 1)}
+    name = "-".join(str(key[k]) for k in ("machine", "reference", "path", "scale"))
+    file = common.output() / f"knots-{name}.npz"
+    if not file.exists():
+        write_spline(file, rbm.moment_spline(model, base, **settings))
+    return read_spline(file)
+
+
+def write_spline(file: Path, spline: rbm.MomentSpline) -> None:
+    models = [np.stack(x) for x in zip(*(jax.tree.leaves(m) for m in spline.models), strict=True)]
+    moments = [np.stack(x) for x in zip(*spline.moments, strict=True)]
+    np.savez(file, spline.knots, *models, *moments)
+
+
+def read_spline(file: Path) -> rbm.MomentSpline:
+    with np.load(file) as data:
+        knots, *arrays = (data[f"arr_{i}"] for i in range(7))
+    models = [rbm.RBM(*parameters) for parameters in zip(*arrays[:3], strict=True)]
+    moments = [rbm.Moments(*parts) for parts in zip(*arrays[3:], strict=True)]
+    path = rbm.SplineRBMPath.through(knots, models)
+    return rbm.MomentSpline(path, knots, models, moments)
+
+
+@cache
+def images(path: Path | None):
+    """Return the data, read once."""
+    return common.images(path)
