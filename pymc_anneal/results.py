@@ -211,7 +211,7 @@ def evidence_dataset(run: Run) -> xr.Dataset:
 
 def to_container(
     run: Run,
-    posterior: xr.Dataset,
+    draws: Mapping[str, xr.Dataset],
     extra: Mapping[str, xr.Dataset],
     attrs: Mapping[str, Any],
 ) -> Any:
@@ -222,7 +222,7 @@ def to_container(
         coords={"chain": np.arange(len(per_chain))},
     )
     groups = {
-        "posterior": posterior,
+        **draws,
         "sample_stats": stats,
         "annealing": annealing_dataset(run),
         "evidence": evidence_dataset(run),

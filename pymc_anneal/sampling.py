@@ -204,7 +204,8 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
         "inference_library_version": pymc_anneal.__version__,
         "sampling_time": seconds,
     }
-    return to_container(run, _posterior(session, drawn), _extra_groups(session, drawn), attrs)
+    draws = {"posterior": _posterior(session, drawn)}
+    return to_container(run, draws, _extra_groups(session, drawn), attrs)
 
 
 def _numbers(compiled: CompiledModel, outcome: Outcome, seconds: float) -> dict[str, float]:

@@ -17,6 +17,8 @@ import numpy as np
 
 from jax.scipy.special import logsumexp
 
+from pymc_anneal.engine import key_of
+from pymc_anneal.options import seed_sequence
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.random import bernoulli
 
@@ -85,7 +87,7 @@ def moments(model: RBM) -> Moments:
     return Moments(hidden, visible, products.T)
 
 
-def sample_exact(model: RBM, draws: int, random_seed: int | None = None) -> np.ndarray:
+def sample_exact(model: RBM, draws: int, random_seed: Any = None) -> np.ndarray:
     """Draw independent visible configurations from a small machine.
 
     Parameters
@@ -95,17 +97,17 @@ def sample_exact(model: RBM, draws: int, random_seed: int | None = None) -> np.n
     draws
         Number of draws.
     random_seed
-        Seed of :class:`numpy.random.SeedSequence`.
+        Seed.
 
     Returns
     -------
     ndarray of 0 and 1, shape (draws, n_visible)
     """
-    _smaller_hidden(model)
-    words = np.random.SeedSequence(random_seed).generate_state(2, np.uint32)
+    check_small(model)
     with jax.enable_x64(True):
-        key = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
-        return np.asarray(jax.jit(draw_exact, static_argnums=2)(key, _double(model), draws))
+        key = key_of(seed_sequence(random_seed))
+        machine = jax.tree.map(jnp.asarray, model)
+        return np.asarray(jax.jit(draw_exact, static_argnums=2)(key, machine, draws))
 
 
 def draw_exact(key: jax.Array, model: RBM, draws: int) -> jax.Array:
@@ -128,15 +130,21 @@ def _transpose(model: RBM) -> RBM:
     return RBM.of(model.hidden_bias, model.visible_bias, model.weights.T)
 
 
+def check_small(model: RBM) -> None:
+    """Raise if both layers of a machine are too large for exact sums."""
+    count = min(model.weights.shape)
+    if count > MAX_UNITS:
+        raise ValueError(
+            f"The smaller layer has {count} units, too many for exact sums over its 2^{count} "
+            f"states; expected at most {MAX_UNITS}. `rbm.sample_ais` with Gibbs transitions needs "
+            "no such sums."
+        )
+
+
 def _smaller_hidden(model: RBM) -> RBM:
     """Return the machine with its layers exchanged if that makes the hidden layer the smaller."""
-    small = model if model.n_hidden <= model.n_visible else _transpose(model)
-    if small.n_hidden > MAX_UNITS:
-        raise ValueError(
-            f"The smaller layer has {small.n_hidden} units, too many for exact sums over its "
-            f"2^{small.n_hidden} states; expected at most {MAX_UNITS}. Use `rbm.sample_ais`."
-        )
-    return small
+    check_small(model)
+    return model if model.n_hidden <= model.n_visible else _transpose(model)
 
 
 def _double(model: RBM) -> RBM:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pymc_anneal.options import seed_sequence
-from pymc_anneal.rbm.exact import MAX_UNITS, Moments, log_partition_function, moments
+from pymc_anneal.rbm.exact import Moments, log_partition_function, moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moments import average_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.paths import SplineRBMPath
@@ -26,6 +26,7 @@ from pymc_anneal.schedules import check_schedule, optimal_binned_schedule
 
 __all__ = ["MomentSpline", "match_moments_exactly", "moment_spline"]
 
+_EXACT_UNITS = 20  # in seconds
 KNOTS = tuple(np.round(np.arange(0.1, 0.95, 0.1), 1))
 
 
@@ -167,6 +168,6 @@ def binned_costs(models: Sequence[RBM], expected: Sequence[Moments]) -> np.ndarr
 
 
 def _target_moments(model: RBM, seed: np.random.SeedSequence) -> Moments:
-    if min(model.weights.shape) <= min(20, MAX_UNITS):
+    if min(model.weights.shape) <= _EXACT_UNITS:
         return moments(model)
     return gibbs_moments(model, random_seed=seed)

@@ -1,0 +1,50 @@
+"""Kiwaki (2015), Figure 1: the schedules, for PCD(500).
+
+    python benchmarks/papers/kiwaki_figure_1.py
+
+The paper finds the variational schedule close to that of Salakhutdinov & Murray (2008) and GMS13
+close to the linear one.
+"""
+
+import cells
+import common
+import machines
+import numpy as np
+
+from pymc_anneal import rbm
+from pymc_anneal.schedules import linear_schedule
+
+MACHINE, STEPS = "PCD(500)", 1_000
+
+
+def main() -> None:
+    import matplotlib.pyplot as plt
+
+    args = cells.parse(__doc__)
+    model = machines.load(MACHINE)
+    base = cells.reference_of(args, "base rate", model)
+    figure, axis = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    for name in ("VAROPT", "VAROPT0.003", "LINEAR", "GMS13", "SM08"):
+        key = {"machine": MACHINE, "reference": "base rate", "schedule": name, "steps": STEPS}
+        arguments = cells.schedule_arguments(key, model, base, None)
+        betas = schedule(model, base, arguments)
+        axis.plot(np.linspace(0, 1, len(betas)), betas, label=name)
+    axis.set(xlabel="t = k/K", ylabel="beta", title=MACHINE)
+    axis.legend()
+    file = common.output() / "kiwaki_figure_1.png"
+    figure.savefig(file, dpi=150)
+    print(f"wrote {file.name}")
+
+
+def schedule(model: rbm.RBM, base: rbm.RBM, arguments: dict) -> np.ndarray:
+    """Return the schedule of a run with few particles."""
+    if arguments["schedule"] == "linear":
+        return linear_schedule(STEPS)
+    result = rbm.sample_ais(
+        model, 1, steps=STEPS, reference=base, progressbar=False, random_seed=1, **arguments
+    )
+    return np.concatenate([[0.0], np.asarray(result["annealing"]["beta"])[0]])
+
+
+if __name__ == "__main__":
+    main()
