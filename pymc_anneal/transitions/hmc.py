@@ -60,7 +60,7 @@ class HMC:
     n_steps: Parameter = None
     scale: Parameter = None
     jitter: float = field(default=0.5, metadata={"static": True})
-    target_accept: float = field(default=0.92, metadata={"static": True})
+    target_accept: float = field(default=0.86, metadata={"static": True})
 
     @property
     def start_rung(self) -> int:
