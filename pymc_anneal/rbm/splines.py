@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 
 from pymc_anneal.options import seed_sequence
 from pymc_anneal.rbm.exact import Moments, log_partition_function, moments
+from pymc_anneal.rbm.expectations import average_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.moments import average_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.paths import SplineRBMPath
 from pymc_anneal.rbm.training import match_moments
 from pymc_anneal.schedules import check_schedule, optimal_binned_schedule

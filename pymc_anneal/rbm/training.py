@@ -23,8 +23,8 @@ from pymc_anneal.engine import key_of
 from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.rbm.exact import Moments
+from pymc_anneal.rbm.expectations import batch_moments, sweep
 from pymc_anneal.rbm.model import RBM, check_visible
-from pymc_anneal.rbm.moments import batch_moments, sweep
 
 __all__ = ["TrainedRBM", "match_moments", "pseudo_log_likelihood", "reconstruction_error", "train"]
 
