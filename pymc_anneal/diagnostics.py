@@ -168,6 +168,8 @@ def _doubt_pilot(value: float, error: float, pilot: float, pilot_error: float) -
 
 def _shortfalls(mcse: float, ess: float, target: float, steps: int) -> list[str]:
     wants = []
+    if not np.isfinite(mcse):
+        return [f"all weights are zero; try steps={2 * steps} or more draws"]
     if mcse > target:
         # RSE^2 = (exp(S) - 1)/N with S ~ 1/K: doubling K more than halves the square error.
         factor = max(2.0, (mcse / target) ** 2)

@@ -17,6 +17,8 @@ __all__ = [
     "TRANSITIONS",
     "Options",
     "check_count",
+    "check_target",
+    "even_block",
     "resolve",
     "resolve_schedule",
     "seed_sequence",
@@ -63,10 +65,7 @@ class Options:
                 check_count(name, getattr(self, name))
         if self.steps != "auto":
             check_count("steps", self.steps, 'a positive whole number or "auto"')
-        if not 0 < self.target_mcse < np.inf:
-            raise ValueError(
-                f"`target_mcse` is {self.target_mcse}, expected a positive number of nats."
-            )
+        check_target(self.target_mcse)
         if not self.max_minutes > 0:
             raise ValueError(
                 f"`max_minutes` is {self.max_minutes}, expected a positive number of minutes."
@@ -96,8 +95,13 @@ class Options:
     @property
     def block_draws(self) -> int:
         """Particles of each chain in a block: even blocks of at most about `block_size`."""
-        wanted = max(1, (self.block_size or _DEFAULT_BLOCK) // self.chains)
-        return -(-self.draws // -(-self.draws // wanted))
+        return even_block(self.draws, self.chains, self.block_size)
+
+
+def even_block(draws: int, chains: int, block_size: int | None) -> int:
+    """Return the particles of each chain in a block: even blocks, and no more than asked for."""
+    wanted = max(1, (block_size or _DEFAULT_BLOCK) // chains)
+    return -(-draws // -(-draws // wanted))
 
 
 def resolve(value: Any, known: Mapping[str, Callable], name: str, contract: type, *args) -> Any:
@@ -137,6 +141,12 @@ def check_count(name: str, value: Any, expected: str = "a positive whole number"
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < 1:
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
+
+
+def check_target(target_mcse: float) -> None:
+    """Raise if a wanted error is not a positive number."""
+    if not 0 < target_mcse < np.inf:
+        raise ValueError(f"`target_mcse` is {target_mcse}, expected a positive number of nats.")
 
 
 def seed_sequence(random_seed: Any) -> np.random.SeedSequence:

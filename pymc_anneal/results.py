@@ -156,13 +156,17 @@ def annealing_dataset(run: Run) -> xr.Dataset:
     steps, chains = run.stats.log_w.shape
     rows = np.unique(np.linspace(0, steps - 1, min(steps, _MAX_ROWS)).round().astype(int))
     n = run.stats_particles
+    # Weights are relative to the density at the first temperature.
+    log_first = run.log_reference
+    if run.betas[0] > run.betas[-1]:
+        log_first = run.log_reference - (run.stats.log_w[-1] - np.log(n))
     with np.errstate(invalid="ignore", over="ignore"):
         relative_ess = np.exp(2 * run.stats.log_w - run.stats.log_w_squared)
         fisher = np.maximum(run.stats.velocity_squared - run.stats.velocity**2, 0.0)
     barrier = np.cumsum(np.sqrt(discrepancies(run.stats, n * chains)))
     shared = {"beta": run.betas[1:], "barrier": barrier, "step_size": run.step_size}
     by_step = {
-        "log_z": run.log_reference + run.stats.log_w - np.log(n),
+        "log_z": log_first + run.stats.log_w - np.log(n),
         "ess": np.nan_to_num(relative_ess),
         "accept_rate": run.stats.accept_rate,
         "fisher_information": fisher,

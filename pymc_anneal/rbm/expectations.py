@@ -15,7 +15,7 @@ from scipy.special import expit
 from pymc_anneal.engine import key_of
 from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.rbm.exact import Moments
-from pymc_anneal.rbm.model import RBM, check_visible
+from pymc_anneal.rbm.model import RBM, check_rows, check_start
 from pymc_anneal.rbm.random import bernoulli
 
 __all__ = ["average_moments", "data_moments", "gibbs_moments", "reference_moments"]
@@ -50,7 +50,7 @@ def data_moments(model: RBM, data: np.ndarray, weights: np.ndarray | None = None
     weights : array_like, shape (n,), optional
         How often each row counts.
     """
-    data = check_visible(data, model.n_visible)
+    data = check_rows(data, model.n_visible)
     share = np.ones(len(data)) if weights is None else np.asarray(weights, dtype=float)
     if share.shape != (len(data),) or not (share >= 0).all() or not share.sum() > 0:
         raise ValueError(
@@ -94,6 +94,7 @@ def gibbs_moments(
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)
     if start is None:
         start = np.random.default_rng(seed_start).integers(0, 2, (chains, model.n_visible))
+    start = check_start(start, chains, model.n_visible)
     visible = np.asarray(start, dtype=model.weights.dtype)
     with jax.enable_x64(True):
         key = key_of(seed_run)
@@ -101,6 +102,13 @@ def gibbs_moments(
         visible = sweep(machine, jax.random.fold_in(key, 0), visible, burn_in)
         total = _summed(machine, jax.random.fold_in(key, 1), visible, steps - burn_in)
         return Moments(*(np.asarray(x) / (steps - burn_in) for x in total))
+
+
+def check_moments(target: Moments, model: RBM) -> None:
+    """Raise if moments are not those of a machine of this shape."""
+    found, expected = ([np.shape(x) for x in jax.tree.leaves(t)] for t in (target, model))
+    if found != expected:
+        raise ValueError(f"The moments have shapes {found}, the machine {expected}.")
 
 
 def average_moments(first: Moments, second: Moments, beta: float) -> Moments:

@@ -166,7 +166,7 @@ class RBM:
         dtype = self.weights.dtype
         if start is None:
             start = rng.integers(0, 2, (draws, self.n_visible))
-        visible = np.asarray(start, dtype=dtype)
+        visible = np.asarray(check_start(start, draws, self.n_visible), dtype=dtype)
         for _ in range(steps):
             hidden = _bernoulli(rng, self.hidden_probability(visible))
             visible = _bernoulli(rng, self.visible_probability(hidden))
@@ -220,6 +220,22 @@ def check_visible(visible: np.ndarray, n_visible: int) -> np.ndarray:
     return visible
 
 
+def check_start(start: np.ndarray, chains: int, n_visible: int) -> np.ndarray:
+    """Return the first states of chains, or say what is wrong with them."""
+    start = check_visible(start, n_visible)
+    if start.shape != (chains, n_visible):
+        raise ValueError(f"`start` has shape {start.shape}, expected {(chains, n_visible)}.")
+    return start
+
+
+def check_rows(data: np.ndarray, n_visible: int | None = None) -> np.ndarray:
+    """Return data as rows of a matrix, or say what is wrong with them."""
+    data = np.asarray(data)
+    if data.ndim != 2 or not data.size:
+        raise ValueError(f"Data have shape {data.shape}, expected (n, n_visible), n >= 1.")
+    return check_visible(data, n_visible or data.shape[1])
+
+
 def uniform_reference(n_visible: int, n_hidden: int, dtype: Any = np.float64) -> RBM:
     """Return the machine with all parameters zero: a uniform distribution."""
     shapes = n_visible, n_hidden, (n_visible, n_hidden)
@@ -239,7 +255,9 @@ def base_rate_reference(data: np.ndarray, n_hidden: int, smoothing: float = 5.0)
         Pseudo-counts added to each value of a unit (Salakhutdinov & Murray 2008): a pixel that is
         always black would have an infinite bias.
     """
-    data = check_visible(data, np.shape(data)[-1])
+    data = check_rows(data)
+    if not smoothing > 0:
+        raise ValueError(f"`smoothing` is {smoothing}, expected a positive number of counts.")
     ones = data.sum(axis=0, dtype=np.float64) + smoothing
     zeros = len(data) - data.sum(axis=0, dtype=np.float64) + smoothing
     uniform = uniform_reference(data.shape[1], n_hidden)

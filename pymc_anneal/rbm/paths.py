@@ -33,9 +33,13 @@ __all__ = ["GeometricRBMPath", "SplineRBMPath", "softplus_increment"]
 def softplus_increment(x: jax.Array, d: jax.Array) -> jax.Array:
     """``softplus(x + d) - softplus(x)`` to the relative precision of ``d``, element by element.
 
-    ``log(1 + sigmoid(x) (e^d - 1))``.
+    ``log(1 + sigmoid(x) (e^d - 1))`` from the lower end, where nothing cancels; a difference where
+    the step is large and ``e^d`` may overflow.
     """
-    return jnp.log1p(jax.nn.sigmoid(x) * jnp.expm1(d))
+    size = jnp.abs(d)
+    small = jnp.log1p(jax.nn.sigmoid(jnp.minimum(x, x + d)) * jnp.expm1(jnp.minimum(size, 1.0)))
+    large = jnp.logaddexp(0, x + d) - jnp.logaddexp(0, x)
+    return jnp.where(size < 1, jnp.sign(d) * small, large)
 
 
 class GeometricTerms(NamedTuple):
@@ -182,8 +186,9 @@ class SplineRBMPath:
             )
         dtype = np.result_type(*(m.weights.dtype for m in models))
         double = jax.tree.map(lambda *x: np.stack([np.asarray(i, np.float64) for i in x]), *models)
-        first = jax.tree.map(lambda x: jnp.asarray(x[:-1].astype(dtype)), double)
-        change = jax.tree.map(lambda x: jnp.asarray(np.diff(x, axis=0).astype(dtype)), double)
+        # NumPy arrays: JAX ones would be single precision unless the caller has asked for double.
+        first = jax.tree.map(lambda x: x[:-1].astype(dtype), double)
+        change = jax.tree.map(lambda x: np.diff(x, axis=0).astype(dtype), double)
         return cls(knots, first, change)
 
     def segment(self, beta: Scalar) -> jax.Array:

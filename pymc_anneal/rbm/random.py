@@ -42,9 +42,15 @@ def random_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 def _mix(*words: jax.Array) -> tuple[jax.Array, ...]:
     a, b, c, d = (w * np.uint32(_MULTIPLIER) + np.uint32(_INCREMENT) for w in words)
-    a, b, c, d = a + b * d, b + c * a, c + a * b, d + b * c
-    a, b, c, d = (v ^ (v >> 16) for v in (a, b, c, d))
-    return a + b * d, b + c * a, c + a * b, d + b * c
+    a, b, c, d = _round(a, b, c, d)
+    return _round(*(v ^ (v >> 16) for v in (a, b, c, d)))
+
+
+def _round(a: jax.Array, b: jax.Array, c: jax.Array, d: jax.Array) -> tuple[jax.Array, ...]:
+    a = a + b * d
+    b = b + c * a  # each with the new value of the one before: the map is one to one
+    c = c + a * b
+    return a, b, c, d + b * c
 
 
 def bernoulli(key: jax.Array, probability: jax.Array) -> jax.Array:
@@ -53,6 +59,7 @@ def bernoulli(key: jax.Array, probability: jax.Array) -> jax.Array:
     bits = random_bits(key, probability.shape)
     if dtype == jnp.float32:  # 31 bits: the conversion of signed integers is a single instruction
         uniform = (bits >> 1).astype(jnp.int32).astype(dtype) * np.float32(2**-31)
+        uniform = jnp.minimum(uniform, np.float32(1 - 2**-24))  # rounding may reach 1
     else:
         uniform = (bits.astype(dtype) + 0.5) * 2.0**-32
     return (uniform < probability).astype(dtype)

@@ -16,12 +16,20 @@ from pymc_anneal.base import Transition
 from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
 from pymc_anneal.engine import Block
 from pymc_anneal.frozen import FrozenRun, anneal
-from pymc_anneal.options import check_count, resolve, resolve_schedule, seed_sequence
+from pymc_anneal.options import (
+    check_count,
+    check_target,
+    even_block,
+    resolve,
+    resolve_schedule,
+    seed_sequence,
+)
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.rbm.exact import check_small, sample_exact
 from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function, uniform_reference
 from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
+from pymc_anneal.rbm.splines import MomentSpline
 from pymc_anneal.results import Run, dataset, resample, to_container
 
 __all__ = ["sample_ais"]
@@ -30,7 +38,6 @@ __version__ = version("pymc_anneal")
 
 TRANSITIONS = {"gibbs": BlockedGibbs, "perfect": PerfectTransition}
 _PILOT_DRAWS, _PILOT_STEPS = 100, 1000  # Kiwaki (2015), section 7
-_BLOCK = 500
 
 
 def sample_ais(
@@ -68,8 +75,8 @@ def sample_ais(
     steps
         Number of annealing steps K.
     path
-        "geometric", or a path whose first machine is the reference and whose last is the model,
-        such as :func:`moment_spline` gives.
+        "geometric", or a path whose first machine is the reference and whose last is the model:
+        what :func:`moment_spline` returns, or a :class:`SplineRBMPath`.
     schedule
         "variational" (Kiwaki 2015, from a pilot of 100 particles and 1,000 linear steps),
         "linear", "salakhutdinov_murray", "power", "geometric", "sigmoid", a function from a
@@ -89,7 +96,7 @@ def sample_ais(
     cores
         Worker threads. Default: the processors available.
     block_size
-        Particles annealed at a time by a worker; default 500.
+        Particles annealed at a time by a worker; default 512.
     random_seed
         Seed: int, sequence of int, numpy SeedSequence or Generator.
     progressbar
@@ -114,8 +121,11 @@ def sample_ais(
     >>> pymc_anneal.log_evidence(result)
     """
     begin = time.perf_counter()
-    for name, value in {"draws": draws, "chains": chains, "steps": steps}.items():
+    counts = {"draws": draws, "chains": chains, "steps": steps}
+    optional = {"cores": cores, "block_size": block_size}
+    for name, value in (counts | {k: v for k, v in optional.items() if v is not None}).items():
         check_count(name, value)
+    check_target(target_mcse)
     if direction not in ("forward", "reverse"):
         raise ValueError(f'`direction` is {direction!r}, expected "forward" or "reverse".')
     reverse = direction == "reverse"
@@ -128,7 +138,7 @@ def sample_ais(
             path=_path(path, base, model),
             transition=_transition(transition, model),
             chains=chains,
-            block_draws=max(1, (block_size or _BLOCK) // chains),
+            block_size=block_size,
             cores=cores,
             display=display,
         )
@@ -156,7 +166,7 @@ class _Setup:
     path: Any
     transition: Any
     chains: int
-    block_draws: int
+    block_size: int | None
     cores: int | None
     display: ProgressDisplay
 
@@ -173,7 +183,7 @@ class _Setup:
         start: Callable[[int, Any], np.ndarray],
     ) -> FrozenRun:
         """Anneal at least so many particles in each chain."""
-        size = min(self.block_draws, draws)
+        size = even_block(draws, self.chains, self.block_size)
         blocks = []
         for child in seed.spawn(-(-draws // size)):
             seed_start, seed_run = child.spawn(2)
@@ -188,6 +198,10 @@ def _reference(reference: str | RBM, model: RBM) -> RBM:
         if reference != "uniform":
             raise ValueError(f'Unknown `reference` {reference!r}; expected "uniform" or an RBM.')
         return uniform_reference(model.n_visible, model.n_hidden, model.weights.dtype)
+    if not isinstance(reference, RBM):
+        raise TypeError(
+            f'`reference` is a {type(reference).__name__}, expected "uniform" or an RBM.'
+        )
     if reference.weights.shape != model.weights.shape or np.any(reference.weights):
         raise ValueError(
             f"`reference` has weights of shape {reference.weights.shape}, "
@@ -198,16 +212,35 @@ def _reference(reference: str | RBM, model: RBM) -> RBM:
 
 
 def _path(path: Any, reference: RBM, model: RBM) -> Any:
+    if isinstance(path, MomentSpline):
+        path = path.path
     if not isinstance(path, str):
+        if not hasattr(path, "model_at"):
+            raise TypeError(
+                f'`path` is a {type(path).__name__}, expected "geometric", a path of machines or '
+                "what `moment_spline` returns."
+            )
+        _check_end(path, 0.0, reference, "`reference`")
+        _check_end(path, 1.0, model, "`model`")
         return path
     if path != "geometric":
         raise ValueError(
-            f'Unknown `path` {path!r}; expected "geometric" or an object such as `moment_spline` '
-            "returns."
+            f'Unknown `path` {path!r}; expected "geometric", a path of machines or what '
+            "`moment_spline` returns."
         )
     if np.any(reference.hidden_bias):
         return SplineRBMPath.through(np.array([0.0, 1.0]), [reference, model])
     return GeometricRBMPath(reference.visible_bias, model)
+
+
+def _check_end(path: Any, beta: float, expected: RBM, name: str) -> None:
+    found = jax.tree.map(np.asarray, path.model_at(beta))
+    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+    if not all(a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-4) for a, b in pairs):
+        raise ValueError(
+            f"The machine of `path` at beta = {beta:g} is not {name}: its weights would be those "
+            "of another ratio of partition functions. Pass the machines that the path was made of."
+        )
 
 
 def _transition(transition: Any, model: RBM) -> Any:

@@ -18,7 +18,12 @@ from scipy.optimize import minimize
 
 from pymc_anneal.options import seed_sequence
 from pymc_anneal.rbm.exact import Moments, log_partition_function, moments
-from pymc_anneal.rbm.expectations import average_moments, gibbs_moments, reference_moments
+from pymc_anneal.rbm.expectations import (
+    average_moments,
+    check_moments,
+    gibbs_moments,
+    reference_moments,
+)
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.paths import SplineRBMPath
 from pymc_anneal.rbm.training import match_moments
@@ -105,6 +110,8 @@ def moment_spline(
     seed_target, *seeds = seed_sequence(random_seed).spawn(1 + len(inner))
     first = reference_moments(reference)
     last = _target_moments(model, seed_target) if target is None else target
+    check_moments(first, model)
+    check_moments(last, model)
     averaged = [average_moments(first, last, beta) for beta in every]
     machines, current = [], reference.astype(model.weights.dtype)
     for wanted, seed in zip(averaged[1:-1], seeds, strict=True):
@@ -138,6 +145,7 @@ def match_moments_exactly(target: Moments, start: RBM, *, max_iterations: int = 
     max_iterations
         Of SciPy's nonlinear conjugate gradients.
     """
+    check_moments(target, start)
     wanted = np.concatenate([np.ravel(x) for x in target])
     shapes = [np.shape(x) for x in jax.tree.leaves(start)]
 

@@ -23,8 +23,8 @@ from pymc_anneal.engine import key_of
 from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.rbm.exact import Moments
-from pymc_anneal.rbm.expectations import batch_moments, sweep
-from pymc_anneal.rbm.model import RBM, check_visible
+from pymc_anneal.rbm.expectations import batch_moments, check_moments, sweep
+from pymc_anneal.rbm.model import RBM, check_rows
 
 __all__ = ["TrainedRBM", "match_moments", "pseudo_log_likelihood", "reconstruction_error", "train"]
 
@@ -110,7 +110,7 @@ def train(
     ValueError
         Data are outside [0, 1], or another argument makes no sense.
     """
-    data = check_visible(data, np.shape(data)[-1])
+    data = check_rows(data)
     if method not in ("cd", "pcd"):
         raise ValueError(f'Unknown `method` {method!r}; expected "cd" or "pcd".')
     counts = {
@@ -122,6 +122,12 @@ def train(
     }
     for name, value in counts.items():
         check_count(name, value)
+    _check_rates(learning_rate, momentum, weight_decay)
+    if start is not None and start.weights.shape != (data.shape[1], n_hidden):
+        raise ValueError(
+            f"`start` has weights of shape {start.weights.shape}, expected "
+            f"{(data.shape[1], n_hidden)}."
+        )
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)
     model = start or _initial(data, n_hidden, seed_start)
     rate = learning_rate if callable(learning_rate) else _Constant(float(learning_rate))
@@ -135,7 +141,7 @@ def train(
         updates=updates,
     )
     fantasy = model.sample(particles, steps=1, random_seed=seed_start)
-    source = jnp.asarray(data, model.weights.dtype)
+    source = np.asarray(data, model.weights.dtype)
     watched = data[np.linspace(0, len(data) - 1, min(len(data), _MONITORED)).astype(int)]
 
     def report(machine: RBM) -> dict[str, float]:
@@ -171,17 +177,21 @@ def match_moments(
     random_seed
         Seed.
     """
+    check_count("updates", updates)
+    check_count("particles", particles)
+    _check_rates(learning_rate, 0.0, 0.0)
+    check_moments(target, start)
     rule = _Rule(_Constant(learning_rate), updates=updates)
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)
     fantasy = start.sample(particles, steps=100, random_seed=seed_start)
     dtype = start.weights.dtype
-    source = Moments(*(jnp.asarray(x, dtype) for x in target))
+    source = Moments(*(np.asarray(x, dtype) for x in target))
     return _fit(start, source, rule, fantasy, seed_run, lambda machine: {}, False).model
 
 
 def reconstruction_error(model: RBM, data: np.ndarray) -> float:
     """Mean square difference, summed over units, of data and their mean-field reconstruction."""
-    data = check_visible(data, model.n_visible)
+    data = check_rows(data, model.n_visible)
     rebuilt = model.visible_probability(model.hidden_probability(data))
     return float(((data - rebuilt) ** 2).sum(axis=1).mean())
 
@@ -192,13 +202,22 @@ def pseudo_log_likelihood(model: RBM, data: np.ndarray, random_seed: Any = 0) ->
     One unit of each row is flipped, drawn at random, and stands for all (as in scikit-learn).
     Values in [0, 1] are rounded.
     """
-    visible = np.round(check_visible(data, model.n_visible))
+    visible = np.round(check_rows(data, model.n_visible))
     rows = np.arange(len(visible))
     unit = np.random.default_rng(random_seed).integers(0, model.n_visible, len(visible))
     flipped = visible.copy()
     flipped[rows, unit] = 1 - flipped[rows, unit]
     odds = model.log_density(visible) - model.log_density(flipped)
     return float(model.n_visible * np.log(np.maximum(expit(odds), 1e-300)).mean())
+
+
+def _check_rates(learning_rate: Any, momentum: float, weight_decay: float) -> None:
+    if not callable(learning_rate) and not np.isfinite(learning_rate):
+        raise ValueError(f"`learning_rate` is {learning_rate}, expected a finite number.")
+    if not 0 <= momentum < 1:
+        raise ValueError(f"`momentum` is {momentum}, expected a number in [0, 1).")
+    if not 0 <= weight_decay < np.inf:
+        raise ValueError(f"`weight_decay` is {weight_decay}, expected a number >= 0.")
 
 
 @dataclass(frozen=True)
@@ -249,10 +268,12 @@ def _fit(
     """Update in a few dozen compiled calls, with a report after each."""
     rows: list[dict[str, float]] = []
     done, interrupted, size = 0, False, -(-rule.updates // _REPORTS)
-    machine = jax.tree.map(jnp.asarray, model)
-    still = jax.tree.map(jnp.zeros_like, machine)
-    state = _State(machine, still, jnp.asarray(fantasy, model.weights.dtype))
-    with ProgressDisplay(progressbar) as display:
+    # Double precision is on whatever the caller has set: the type is that of the machine.
+    with jax.enable_x64(True), ProgressDisplay(progressbar) as display:
+        source = jax.tree.map(jnp.asarray, source)
+        machine = jax.tree.map(jnp.asarray, model)
+        still = jax.tree.map(jnp.zeros_like, machine)
+        state = _State(machine, still, jnp.asarray(fantasy, model.weights.dtype))
         display.start_training(rule.updates)
         try:
             while done < rule.updates:
