@@ -42,6 +42,7 @@ _MOVES = 3
 _FIRST_MOVES = 7
 _MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
 _PADDING = 32
+_STUCK = 0.1  # an acceptance probability below which a particle stays where it is
 _MAX_TEMPERATURES = 2000
 
 
@@ -258,7 +259,7 @@ class _Tuner:
         slope = np.asarray(_gradient(path, position, beta)) if smooth else None
         return replace(self, scale=scale_of(np.asarray(position), weight, slope))
 
-    def learned(self, rung: int, tau: float, accept_rate: float) -> "_Tuner":
+    def learned(self, rung: int, tau: float, accept_rate: float, stuck: float) -> "_Tuner":
         """Return the tuner after two moves with the given rung of the ladder."""
         step_size, n_steps = self.effort(rung)
         cost = np.log(_cost(self.kernel, n_steps) * tau)
@@ -266,8 +267,11 @@ class _Tuner:
         old = scores[rung]
         scores[rung] = cost if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * cost
         # The share of rejections is about proportional to the square of the step size.
+        wanted_rejected = 1 - getattr(self.kernel, "target_accept", 0.0)
         rejected = max(1 - accept_rate, 1e-3)
-        ratio = np.sqrt((1 - getattr(self.kernel, "target_accept", 0.0)) / rejected)
+        if hasattr(self.kernel, "max_stuck"):
+            rejected = max(rejected, wanted_rejected * stuck / self.kernel.max_stuck)
+        ratio = np.sqrt(wanted_rejected / rejected)
         wanted = step_size * np.clip(ratio, 0.25, 4.0)
         return replace(
             self,
@@ -301,12 +305,13 @@ def _tune(path, tuner: _Tuner, state: KernelState, key, beta: float, first: bool
         if report.nan:
             raise NanDensityError(report.nan_position)
         tau = autocorrelation_time(float(report.first), float(report.second))
-        tuner = tuner.learned(rung, tau, float(report.accept_rate))
+        tuner = tuner.learned(rung, tau, float(report.accept_rate), float(report.stuck))
     return state, tuner.settled()
 
 
 class _MoveReport(NamedTuple):
     accept_rate: jax.Array
+    stuck: jax.Array
     first: jax.Array
     second: jax.Array
     nan: jax.Array
@@ -321,13 +326,15 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
     def move(state: KernelState, key):
         state, info = kernel.step(key, state, path, beta)
         at = jnp.argmax(info.nan)
-        outcome = (path.velocity(state.terms, beta), info.accept_rate.mean(), info.nan[at])
+        stuck = (info.accept_rate < _STUCK).mean()
+        outcome = path.velocity(state.terms, beta), info.accept_rate.mean(), stuck, info.nan[at]
         return state, (*outcome, info.nan_position[at])
 
     start = path.velocity(state.terms, beta)
-    state, ((middle, end), accept, nan, where) = jax.lax.scan(move, state, keys)
+    state, ((middle, end), accept, stuck, nan, where) = jax.lax.scan(move, state, keys)
     return state, _MoveReport(
         accept_rate=accept.mean(),
+        stuck=stuck.mean(),
         first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
         second=_correlation(start, end),
         nan=nan.any(),

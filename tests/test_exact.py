@@ -7,8 +7,14 @@ leaves 92 to 98 %, 4.4 deviations on either side, once in 100,000 times. It is c
 default settings, and with few particles and steps, where the error is far from normal.
 """
 
+from dataclasses import dataclass
+
+import jax
 import numpy as np
+import pymc as pm
 import pytest
+
+from scipy import integrate, stats
 
 import pymc_anneal as pma
 
@@ -63,3 +69,48 @@ def test_coverage_of_the_interval(name: str, settings: dict[str, int]) -> None:
     # The standard error is neither too small nor too large: normal scores, within 5 SE.
     assert abs(np.mean(scores)) < 5 / np.sqrt(COVERAGE_SEEDS)
     assert np.std(scores) == pytest.approx(1, abs=5 / np.sqrt(2 * COVERAGE_SEEDS))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Unaware(pma.HMC):
+    """HMC whose steps are tuned by the mean acceptance alone."""
+
+    max_stuck = np.inf
+
+
+def three_points() -> tuple[pm.Model, float]:
+    """A line through three points, error unknown: a funnel in the scale; by quadrature."""
+    x, y = np.array([0.5, -1.0, 2.0]), np.array([0.4, 2.0, -1.3])
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 2, shape=2)
+        sigma = pm.HalfNormal("sigma", 2)
+        pm.Normal("y", mu[0] + mu[1] * x, sigma, observed=y)
+    design = np.column_stack([np.ones(3), x])
+
+    def integrand(log_sigma: float) -> float:
+        sigma = np.exp(log_sigma)
+        covariance = sigma**2 * np.eye(3) + 4 * design @ design.T
+        density = stats.multivariate_normal(np.zeros(3), covariance).pdf(y)
+        return density * stats.halfnorm(scale=2).pdf(sigma) * sigma
+
+    return model, float(np.log(integrate.quad(integrand, -9, 4, points=[-4, -2, 0, 1])[0]))
+
+
+def test_a_funnel() -> None:
+    model, exact = three_points()
+    compiled = pma.compile_model(model)
+
+    def scores(kernel: pma.HMC) -> np.ndarray:
+        runs = [
+            pma.log_evidence(
+                pma.sample_ais(
+                    model=compiled, transition=kernel, random_seed=seed, progressbar=False
+                )
+            )
+            for seed in range(12)
+        ]
+        return np.array([(run.log_evidence - exact) / run.mcse for run in runs])
+
+    assert abs(np.median(scores(pma.HMC()))) < 2
+    assert np.median(scores(Unaware())) < -4  # misses the neck, and does not know it

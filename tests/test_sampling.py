@@ -13,7 +13,7 @@ import xarray as xr
 
 import pymc_anneal as pma
 
-from pymc_anneal import rounds
+from pymc_anneal import frozen, rounds
 from pymc_anneal.compat import group, has_group
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.transitions import TunedTransition
@@ -612,7 +612,7 @@ class _FirstBlockOnly:
 
 
 def test_an_interrupted_run_keeps_finished_blocks(compiled, monkeypatch) -> None:
-    monkeypatch.setattr(rounds, "ThreadPoolExecutor", _FirstBlockOnly)
+    monkeypatch.setattr(frozen, "ThreadPoolExecutor", _FirstBlockOnly)
     result = pma.sample_ais(90, model=compiled, block_size=60, **QUICK)
     assert group(result, "annealing")["log_weight"].shape == (2, 30)
     assert group(result, "posterior").sizes["draw"] == 90

@@ -60,7 +60,16 @@ class HMC:
     n_steps: Parameter = None
     scale: Parameter = None
     jitter: float = field(default=0.5, metadata={"static": True})
-    target_accept: float = field(default=0.86, metadata={"static": True})
+    target_accept: float = field(default=0.92, metadata={"static": True})
+
+    @property
+    def max_stuck(self) -> float:
+        """Largest share of particles that may reject nearly always, by their own acceptance.
+
+        A funnel has few particles in its neck, for which the steps of all the others are too
+        long; a mean acceptance does not notice them.
+        """
+        return 0.001
 
     @property
     def start_rung(self) -> int:
