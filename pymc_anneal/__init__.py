@@ -3,8 +3,25 @@
 __version__ = "0.1.0"
 
 from pymc_anneal import rbm
+from pymc_anneal.bridge import bridge_evidence
+from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.paths import GeometricPath
+from pymc_anneal.panel import compare_estimators
+from pymc_anneal.paths import GeometricPath, ReferencePath
+from pymc_anneal.plots import (
+    plot_annealing,
+    plot_compare,
+    plot_log_weights,
+    plot_running_evidence,
+    plot_schedule,
+    plot_thermodynamic,
+)
+from pymc_anneal.references import (
+    GaussianReference,
+    StudentTReference,
+    fit_reference,
+    laplace_reference,
+)
 from pymc_anneal.results import LogEvidence, log_evidence
 from pymc_anneal.sampling import sample_ais
 from pymc_anneal.schedules import (
@@ -17,6 +34,7 @@ from pymc_anneal.schedules import (
     sigmoid_schedule,
     variational_schedule,
 )
+from pymc_anneal.smc import repair_smc
 from pymc_anneal.transitions import (
     HMC,
     MALA,
@@ -30,18 +48,35 @@ __all__ = [
     "MALA",
     "BlackJAXKernel",
     "CompiledModel",
+    "GaussianReference",
     "GeometricPath",
+    "LogBayesFactor",
     "LogEvidence",
     "PartialRefreshmentHMC",
     "RandomWalkMetropolis",
+    "ReferencePath",
+    "StudentTReference",
+    "bridge_evidence",
+    "compare",
+    "compare_estimators",
     "compile_model",
     "decelerate",
+    "fit_reference",
     "geometric_schedule",
+    "laplace_reference",
     "linear_schedule",
+    "log_bayes_factor",
     "log_evidence",
     "optimal_binned_schedule",
+    "plot_annealing",
+    "plot_compare",
+    "plot_log_weights",
+    "plot_running_evidence",
+    "plot_schedule",
+    "plot_thermodynamic",
     "power_schedule",
     "rbm",
+    "repair_smc",
     "salakhutdinov_murray_schedule",
     "sample_ais",
     "sigmoid_schedule",

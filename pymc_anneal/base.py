@@ -98,7 +98,11 @@ class StepInfo(NamedTuple):
 
 
 class Transition(Protocol):
-    """A Markov kernel that leaves ``f_beta`` invariant; a JAX pytree of its parameters."""
+    """A Markov kernel that leaves ``f_beta`` invariant; a JAX pytree of its parameters.
+
+    One that is not reversible also has a method ``reversal()``, which returns the transition of
+    the reversed chain: reverse runs take it.
+    """
 
     def init(self, key: jax.Array, position: PyTree) -> PyTree:
         """Draw the auxiliary variables for ``n`` particles."""

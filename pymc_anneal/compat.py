@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-__all__ = ["container", "has_group", "group", "pareto_k"]
+__all__ = ["container", "draws_ess", "draws_rhat", "group", "has_group", "pareto_k"]
 
 # Not hasattr: ArviZ 1 warns about the name.
 _IS_TREE = "InferenceData" not in vars(az)
@@ -49,3 +49,13 @@ def pareto_k(log_weight: np.ndarray) -> float:
 
         return float(array_stats.psislw(-log_weight)[1])  # takes the negative of log weights
     return float(az.psislw(log_weight)[1])
+
+
+def draws_ess(values: np.ndarray) -> float:
+    """Effective number of draws for the mean of autocorrelated values, shape (chains, draws)."""
+    return float(az.ess(values, method="mean"))
+
+
+def draws_rhat(values: np.ndarray) -> float:
+    """Rank-normalised split R-hat of values of shape (chains, draws)."""
+    return float(az.rhat(values))

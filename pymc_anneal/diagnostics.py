@@ -1,5 +1,6 @@
 """Whether an estimate can be trusted, from arrays, in plain words."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,8 +95,10 @@ def judge(
     *,
     target_mcse: float,
     steps: int,
-    pilot: tuple[float, float] | None = None,
+    pilots: Sequence[tuple[float, float]] = (),
     interrupted: bool = False,
+    mcse: float | None = None,
+    doubts: Sequence[str] = (),
 ) -> Verdict:
     """Judge an estimate by annealed importance sampling.
 
@@ -109,10 +112,14 @@ def judge(
         The error that was asked for.
     steps
         Number of steps of the run.
-    pilot
-        Log evidence of the pilot and its standard error.
+    pilots
+        Log evidences of the pilots and their standard errors.
     interrupted
         The run was stopped before all its particles were done.
+    mcse
+        Error of the estimate, if it is not that of the weights alone.
+    doubts
+        What else speaks against the estimate.
 
     Returns
     -------
@@ -120,13 +127,15 @@ def judge(
     """
     estimate, k = ais(log_weight, strata), weight_pareto_k(log_weight)
     doubts = [
+        *doubts,
         *_doubt_tail(k),
         *_doubt_chains(log_weight, strata),
-        *(_doubt_pilot(estimate.log_evidence, estimate.mcse, *pilot) if pilot else []),
+        *(d for p in pilots for d in _doubt_pilot(estimate.log_evidence, estimate.mcse, *p)),
     ]
     if doubts:
         return Verdict("do not trust", tuple(doubts))
-    wants = _shortfalls(estimate.mcse, estimate.ess, target_mcse, steps)
+    error = estimate.mcse if mcse is None else mcse
+    wants = _shortfalls(error, estimate.ess, target_mcse, steps)
     if interrupted:
         wants.append("the run was interrupted")
     return Verdict("more steps needed", tuple(wants)) if wants else Verdict("trust", ())

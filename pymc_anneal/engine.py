@@ -16,7 +16,7 @@ import time
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from pymc_anneal.base import KernelState, Path, StepInfo, Transition
 __all__ = [
     "Block",
     "BlockResult",
+    "Ladder",
     "NanDensityError",
     "Stats",
     "key_of",
@@ -101,6 +102,8 @@ class Block:
         Number of independent populations in the block.
     seed : SeedSequence
         Source of the block's randomness.
+    rungs : ndarray of int
+        Increasing numbers of steps, the first 0, after which the particles are recorded.
     """
 
     path: Path
@@ -109,6 +112,27 @@ class Block:
     position: np.ndarray
     chains: int
     seed: np.random.SeedSequence
+    rungs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+
+class Ladder(NamedTuple):
+    """Particles at some temperatures of the run, rungs; arrays of shape (rungs, chains, m).
+
+    Attributes
+    ----------
+    log_weight
+        Running log weights.
+    up, down
+        Log ratio of the density at the next rung to that at this one, and of this one to the one
+        before; 0 at the ends.
+    velocity
+        ``v`` at this rung.
+    """
+
+    log_weight: Any
+    up: Any
+    down: Any
+    velocity: Any
 
 
 class BlockResult(NamedTuple):
@@ -121,12 +145,14 @@ class BlockResult(NamedTuple):
     stats : Stats
     seconds : float
         Time the block took, compilation left out.
+    ladder : Ladder
     """
 
     position: np.ndarray
     log_weight: np.ndarray
     stats: Stats
     seconds: float
+    ladder: Ladder
 
 
 class Progress(NamedTuple):
@@ -236,12 +262,14 @@ def run_block(
         key_start, key_run = jax.random.split(key_of(block.seed))
         carry = _start(block.path, block.transition, key_start, block.position, block.chains)
         _raise_nan_terms(block.path, carry.state)
-        done, first, size, total = 0, 0, 1, len(block.betas) - 1
+        done, first, longest, total = 0, 0, 1, len(block.betas) - 1
         backward = bool(block.betas[0] > block.betas[-1])
+        ladder = [_recorded(block, 0, carry)] if len(block.rungs) else []
         while done < total:
             if stop is not None and stop.is_set():
                 raise Stopped
-            size = min(size, _CHUNK, total - done)
+            ahead = block.rungs[block.rungs > done]
+            size = min(longest, _CHUNK, (ahead[0] if len(ahead) else total) - done)
             tick = time.perf_counter()
             window = np.zeros(_CHUNK + 1)
             window[: size + 1] = block.betas[done : done + size + 1]
@@ -258,12 +286,14 @@ def run_block(
             )
             rows.append(Stats(*(np.asarray(s)[:size] for s in carry.stats)))
             done += size
+            if done in block.rungs:
+                ladder.append(_recorded(block, done, carry))
             if len(rows) == 1:
                 begin, first = time.perf_counter(), done  # the first call compiles
             _raise_nan(rows[-1], carry)
             report(_progress(done, block, rows[-1]))
-            if time.perf_counter() - tick < _INTERVAL / 2:
-                size *= 2
+            if size == longest < _CHUNK and time.perf_counter() - tick < _INTERVAL / 2:
+                longest *= 2
         position = np.asarray(carry.state.position)
         log_weight = np.asarray(carry.log_weight)
     return BlockResult(
@@ -271,6 +301,29 @@ def run_block(
         log_weight=log_weight.reshape(block.chains, -1),
         stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
         seconds=(time.perf_counter() - begin) * total / max(total - first, 1),
+        ladder=Ladder(*map(np.array, zip(*ladder, strict=True))) if ladder else _EMPTY,
+    )
+
+
+_EMPTY = Ladder(*[np.zeros((0, 0, 0))] * len(Ladder._fields))
+
+
+def _recorded(block: Block, done: int, carry: _Carry) -> Ladder:
+    """Return one rung, arrays of shape ``(chains, m)``."""
+    at = int(np.searchsorted(block.rungs, done))
+    near = block.rungs[[max(at - 1, 0), at, min(at + 1, len(block.rungs) - 1)]]
+    rung = _record(block.path, carry, block.betas[near])
+    return Ladder(*(np.asarray(v).reshape(block.chains, -1) for v in rung))
+
+
+@jax.jit
+def _record(path: Path, carry: _Carry, betas) -> Ladder:
+    terms = carry.state.terms
+    return Ladder(
+        log_weight=carry.log_weight,
+        up=path.log_ratio(terms, betas[1], betas[2]),
+        down=path.log_ratio(terms, betas[0], betas[1]),
+        velocity=path.velocity(terms, betas[1]),
     )
 
 
@@ -351,7 +404,7 @@ def _step(path: Path, transition: Transition, carry: _Carry, key, start, stop) -
 
 
 def _step_backward(path: Path, transition: Transition, carry: _Carry, key, start, stop) -> _Moved:
-    """Move at the old temperature, then weigh; the kernel has to be its own reversal."""
+    """Move at the old temperature, then weigh; the kernel is the reversal of the forward one."""
     state, info = transition.step(key, carry.state, path, start)
     terms = state.terms
     return _Moved(state, path.log_ratio(terms, start, stop), path.velocity(terms, stop), info)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_anneal.engine import Block, Stats, merge_stats, run_blocks
+from pymc_anneal.engine import Block, Ladder, Stats, merge_stats, run_blocks
 from pymc_anneal.progress import ProgressDisplay
 
-__all__ = ["FrozenRun", "anneal"]
+__all__ = ["FrozenRun", "anneal", "spaced_rungs"]
+
+_RUNGS = 12, 48  # least and most
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class FrozenRun:
         Blocks are missing: the run was stopped.
     seconds : float
         Time it took, compilation left out.
+    rungs : ndarray of int, shape (rungs,)
+        Numbers of steps after which the particles were recorded.
+    ladder : Ladder
+        What was recorded, arrays of shape ``(rungs, chains, particles)``.
     """
 
     betas: np.ndarray
@@ -37,6 +43,8 @@ class FrozenRun:
     stats: Stats
     interrupted: bool
     seconds: float
+    rungs: np.ndarray
+    ladder: Ladder
 
     @property
     def steps(self) -> int:
@@ -83,7 +91,21 @@ def anneal(
         stats=merge_stats([r.stats for r in results]),
         interrupted=len(results) < len(blocks),
         seconds=sum(r.seconds for r in results) / min(workers, len(results)),
+        rungs=blocks[0].rungs,
+        ladder=Ladder(
+            *(np.concatenate(v, axis=2) for v in zip(*(r.ladder for r in results), strict=True))
+        ),
     )
+
+
+def spaced_rungs(steps: int, barrier: float = np.nan) -> np.ndarray:
+    """Return evenly spaced numbers of steps, from none to all, at which to record particles.
+
+    Under a variational schedule neighbours are then equally far apart on the path, about half a
+    unit where the barrier is known and not too long.
+    """
+    wanted = np.clip(np.nan_to_num(np.ceil(2 * barrier), nan=_RUNGS[0]), *_RUNGS)
+    return np.unique(np.linspace(0, steps, int(min(steps, wanted)) + 1).round().astype(int))
 
 
 def _processors() -> int:

@@ -11,9 +11,9 @@ kept apart. A ``pm.Potential`` is tempered with the likelihood, as in :func:`pym
 
 import math
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -27,8 +27,10 @@ from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constant
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.distribution import PartialObservedRV
 from pymc.distributions.simulator import SimulatorRV
+from pymc.distributions.transforms import CircularTransform
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile.mode import Mode
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base import LogTerms
@@ -123,6 +125,46 @@ class CompiledModel:
         names = [v.name for v in self.model.unobserved_RVs]
         return dict(zip(names, self._constrain(position), strict=True))
 
+    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Map values of the free variables to unconstrained vectors, the inverse of `constrain`.
+
+        Parameters
+        ----------
+        values : dict of str to ndarray, shapes (n, ...)
+            The free variables by name; others are ignored.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+
+        Raises
+        ------
+        ValueError
+            A free variable is missing, or has another shape than in the model.
+        """
+        rows = [self._checked(rv, values) for rv in self.model.free_RVs]
+        n = len(rows[0]) if rows else 0
+        flat = [v.reshape(n, math.prod(v.shape[1:])) for v in self._unconstrain(*rows)]
+        return np.concatenate([np.empty((n, 0)), *flat], axis=1).astype(np.float64)
+
+    @cached_property
+    def _unconstrain(self) -> Callable[..., list[np.ndarray]]:
+        return _unconstrain(self.model)
+
+    def _checked(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        if rv.name not in values:
+            raise ValueError(
+                f"Variable '{rv.name}' of the model is not among {sorted(values)}: the draws are "
+                "of another model, or it was left out (`var_names`)."
+            )
+        value = np.asarray(values[rv.name])
+        if value.ndim != rv.ndim + 1:
+            raise ValueError(
+                f"Variable '{rv.name}' has {value.ndim - 1} dimensions in the draws and "
+                f"{rv.ndim} in the model."
+            )
+        return value.astype(rv.type.dtype)
+
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Log likelihood of each observation, shapes ``(n, ...)``, in nats."""
         model = self.model
@@ -141,6 +183,30 @@ class CompiledModel:
     def coords_and_dims(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return coords and dims as ArviZ takes them."""
         return coords_and_dims_for_inferencedata(self.model)
+
+    def require_normalised(self, user: str) -> None:
+        """Raise if a prior's density does not integrate to one in the unconstrained space.
+
+        Annealing from the prior itself needs its shape only; a method that starts elsewhere needs
+        its normaliser as well.
+
+        Parameters
+        ----------
+        user
+            What needs it, to begin the message with.
+
+        Raises
+        ------
+        NotImplementedError
+            By the name of the variable.
+        """
+        for rv in self.model.free_RVs:
+            reason = _unnormalised(rv, self.model.rvs_to_transforms[rv])
+            if reason:
+                raise NotImplementedError(
+                    f"{user} needs normalised priors, and that of variable '{rv.name}' is not: "
+                    f"{reason}. sample_ais with the prior as reference is right for this model."
+                )
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a point, and the values it has there.
@@ -244,6 +310,18 @@ def _refuse(model: pm.Model) -> None:
             )
 
 
+def _unnormalised(rv: pt.TensorVariable, transform: Any) -> str | None:
+    """Say why the density of a variable does not integrate to one, None where it does."""
+    name = type(rv.owner.op).__name__
+    if isinstance(transform, CircularTransform):
+        return "its circular transform repeats the density over the line (pass `transform=None`)"
+    if name == "CARRV":
+        return "PyMC's density of pm.CAR lacks its constant"
+    if "LKJ" in name and int(pm.__version__.split(".")[0]) < 6:
+        return f"PyMC {pm.__version__}'s density of the LKJ distribution lacks its constant"
+    return None
+
+
 def _has_minibatch(rv) -> bool:
     return any(type(a.owner.op).__name__ == "MinibatchOp" for a in ancestors([rv]) if a.owner)
 
@@ -335,6 +413,25 @@ def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[
     mapped = jax.jit(jax.vmap(lambda x: tuple(map(jnp.asarray, graph(*split(x))))))
 
     return lambda position: [np.asarray(v) for v in mapped(position)]
+
+
+def _unconstrain(model: pm.Model) -> Callable[..., list[np.ndarray]]:
+    """Compile the transforms of the free variables, mapped over draws."""
+    free = model.free_RVs
+    transforms = [model.rvs_to_transforms[rv] for rv in free]
+    outputs = [
+        rv if t is None else t.forward(rv, *rv.owner.inputs)
+        for rv, t in zip(free, transforms, strict=True)
+    ]
+    inputs = [rv.type() for rv in free]
+    outputs = clone_replace(outputs, dict(zip(free, inputs, strict=True)))
+    try:
+        graph = jaxify(inputs, outputs)
+    except NotImplementedError:
+        function = compiled(inputs, freeze_shared(outputs))
+        return lambda *rows: [np.stack(c) for c in zip(*map(function, *rows), strict=True)]
+    mapped = jax.jit(jax.vmap(lambda *row: tuple(map(jnp.asarray, graph(*row)))))
+    return lambda *rows: [np.asarray(v) for v in mapped(*rows)]
 
 
 def _row_by_row(function, position: np.ndarray) -> list[np.ndarray]:

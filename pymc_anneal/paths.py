@@ -6,17 +6,23 @@ Geometric path from the prior (power posteriors):
 
 the exponential family with the prior as base measure and the log likelihood ``V`` as statistic, so
 ``d/dbeta E_beta[V] = Var_beta[V] = g(beta)`` (Grosse, Maddison & Salakhutdinov 2013, section 3).
+Geometric path from another normalised reference ``r``:
+
+    log f_beta(x) = (1 - beta) log r(x) + beta (log prior(x) + V(x)),
+
+with ``log prior + V - log r`` in the place of ``V``.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import LogTerms, Path, Scalar
 
-__all__ = ["GeometricPath", "gradient"]
+__all__ = ["GeometricPath", "ReferencePath", "gradient"]
 
 
 @jax.tree_util.register_dataclass
@@ -48,6 +54,48 @@ class GeometricPath:
     def velocity(self, terms: LogTerms, beta: Scalar) -> jax.Array:
         """Return ``V``."""
         return terms.log_likelihood
+
+
+class ReferenceTerms(NamedTuple):
+    """Log densities of the reference and of prior times likelihood."""
+
+    log_reference: jax.Array
+    log_target: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ReferencePath:
+    """Geometric path from a reference other than the prior to the posterior.
+
+    Parameters
+    ----------
+    log_terms
+        As for :class:`GeometricPath`.
+    reference : Reference
+        A normalised density, see :func:`fit_reference`.
+    """
+
+    log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
+    reference: Any
+
+    def evaluate(self, position: jax.Array) -> ReferenceTerms:
+        """Return the log densities of both ends, shape ``(n,)`` each, at ``(n, d)`` positions."""
+        terms = jax.vmap(self.log_terms)(position)
+        log_target = terms.log_prior + terms.log_likelihood
+        return ReferenceTerms(self.reference.log_density(position), log_target)
+
+    def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
+        """Return ``(1 - beta) log r + beta log target``; ``log r`` alone at ``beta = 0``."""
+        return (1 - beta) * terms.log_reference + jnp.where(beta == 0, 0.0, beta * terms.log_target)
+
+    def log_ratio(self, terms: ReferenceTerms, start: Scalar, stop: Scalar) -> jax.Array:
+        """Return ``(stop - start) (log target - log r)``."""
+        return jnp.where(stop == start, 0.0, (stop - start) * self.velocity(terms, stop))
+
+    def velocity(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
+        """Return ``log target - log r``."""
+        return terms.log_target - terms.log_reference
 
 
 def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:

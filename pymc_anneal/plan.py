@@ -15,7 +15,15 @@ from scipy.interpolate import PchipInterpolator
 
 from pymc_anneal.pilot import Pilot
 
-__all__ = ["MIN_STEPS", "TARGET_VARIANCE", "Plan", "effective_length", "make_plan", "trial_steps"]
+__all__ = [
+    "MIN_STEPS",
+    "TARGET_VARIANCE",
+    "Plan",
+    "effective_length",
+    "make_plan",
+    "predicted_cost",
+    "trial_steps",
+]
 
 TARGET_VARIANCE = 0.5
 MIN_STEPS = 16
@@ -52,6 +60,11 @@ def effective_length(pilot: Pilot) -> np.ndarray:
     cost this is the variational schedule of Kiwaki (2015).
     """
     return np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)
+
+
+def predicted_cost(pilot: Pilot) -> float:
+    """Gradients a particle takes for a variance of one, under the best schedule."""
+    return float(np.sqrt(pilot.discrepancy * pilot.tau * pilot.cost).sum() ** 2)
 
 
 def trial_steps(pilot: Pilot) -> int:

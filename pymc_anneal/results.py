@@ -16,10 +16,18 @@ import xarray as xr
 
 from pymc_anneal.compat import container, group, has_group
 from pymc_anneal.diagnostics import Verdict, discrepancies, weight_pareto_k
-from pymc_anneal.engine import Stats
+from pymc_anneal.engine import Ladder, Stats
 from pymc_anneal.estimators import ais, bootstrap_interval
 
-__all__ = ["LogEvidence", "Run", "dataset", "log_evidence", "resample", "to_container"]
+__all__ = [
+    "LogEvidence",
+    "Run",
+    "annealing_dataset",
+    "dataset",
+    "log_evidence",
+    "resample",
+    "to_container",
+]
 
 _MAX_ROWS = 1000
 
@@ -41,12 +49,15 @@ class LogEvidence:
     pareto_k : float
         Shape of the weights' upper tail; above 0.7 the error is not to be believed.
     barrier : float
-        Path length Lambda between prior and posterior.
+        Path length Lambda between prior and posterior; NaN where there was no path.
     verdict : str
         ``"trust"``, ``"more steps needed: ..."`` or ``"do not trust: ..."``.
     notes : str
         What to know about the model, for example that a potential is tempered with the
         likelihood; empty where there is nothing.
+    bounds : tuple of float, optional
+        Stochastic bounds, where reverse runs were made: the estimate of the forward runs alone,
+        below the truth in expectation, and that of the reverse runs, above it.
     """
 
     log_evidence: float
@@ -57,16 +68,23 @@ class LogEvidence:
     barrier: float
     verdict: str
     notes: str = ""
+    bounds: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         """Return some lines to read."""
         low, high = self.interval
+        barrier = "" if np.isnan(self.barrier) else f", barrier {self.barrier:.1f}"
         return (
             f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats "
             f"(95 % interval {low:.3f} to {high:.3f})\n"
-            f"ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}, barrier {self.barrier:.1f}\n"
+            f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
             f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
         )
+
+    def _bounds(self) -> str:
+        if self.bounds is None:
+            return ""
+        return f"forward runs {self.bounds[0]:.3f}, reverse runs {self.bounds[1]:.3f}\n"
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,10 @@ class Run:
         Further scalars for ``evidence``.
     words : mapping of str to str
         Attributes for ``evidence``.
+    ladder : Ladder
+        Particles of the last round at its rungs, arrays of shape ``(rungs, chains, particles)``.
+    rungs : ndarray of int, shape (rungs,)
+        Numbers of steps at the rungs.
     log_reference : float
         Log normaliser of the reference, in nats.
     """
@@ -107,6 +129,8 @@ class Run:
     verdict: Verdict
     numbers: Mapping[str, float]
     words: Mapping[str, str]
+    ladder: Ladder
+    rungs: np.ndarray
     log_reference: float = 0.0
 
     def log_evidence_of(self, log_ratio: Any) -> Any:
@@ -188,6 +212,25 @@ def annealing_dataset(run: Run) -> xr.Dataset:
     )
 
 
+def ladder_dataset(run: Run) -> xr.Dataset:
+    """Return the group ``ladder``: the particles at some temperatures of the last round."""
+    names = {"log_weight": "log_weight", "up": "log_ratio_up", "down": "log_ratio_down"}
+    values: dict[str, Any] = {
+        names.get(field, field): (("rung", "chain", "particle"), value)
+        for field, value in run.ladder._asdict().items()
+    }
+    values["beta"] = ("rung", run.betas[run.rungs])
+    values["step"] = ("rung", run.rungs)
+    sizes = run.ladder.log_weight.shape
+    return xr.Dataset(
+        values,
+        coords={
+            name: np.arange(n) for name, n in zip(("rung", "chain", "particle"), sizes, strict=True)
+        },
+        attrs={"log_reference": run.log_reference},
+    )
+
+
 def evidence_dataset(run: Run) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars."""
     estimate = ais(run.log_weight, run.round)
@@ -230,6 +273,7 @@ def to_container(
         "sample_stats": stats,
         "annealing": annealing_dataset(run),
         "evidence": evidence_dataset(run),
+        **({"ladder": ladder_dataset(run)} if len(run.rungs) else {}),
         **{name: data for name, data in extra.items() if data.data_vars},
     }
     stamped = {"created_at": datetime.now(UTC).isoformat(), **attrs}
@@ -269,6 +313,7 @@ def log_evidence(data: Any) -> LogEvidence:
         barrier=number["barrier"],
         verdict=str(values.attrs["verdict"]),
         notes=str(values.attrs.get("notes", "")),
+        bounds=(number["lower_bound"], number["upper_bound"]) if "upper_bound" in number else None,
     )
 
 

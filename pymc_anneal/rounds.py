@@ -6,6 +6,7 @@ transitions make of the schedule. The counted rounds are frozen, each with strea
 
 import time
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from pymc_anneal.diagnostics import (
 )
 from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais
-from pymc_anneal.frozen import FrozenRun, anneal
+from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Options
 from pymc_anneal.pilot import Pilot, run_pilot
@@ -29,7 +30,7 @@ from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_st
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import combined_log_weights
 
-__all__ = ["Outcome", "Session", "run_rounds"]
+__all__ = ["Outcome", "Session", "run_rounds", "survey"]
 
 _MAX_TRIALS = 4
 _TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
@@ -38,10 +39,11 @@ _MAX_GROWTH = 8.0  # of the number of steps from one round to the next
 
 @dataclass(frozen=True)
 class Session:
-    """What all stages of a run share."""
+    """What all stages of a run share; ``draw_reference`` draws what the path starts with."""
 
     compiled: CompiledModel
     path: Path
+    draw_reference: Callable[[np.random.SeedSequence, int], np.ndarray]
     options: Options
     display: ProgressDisplay
     seed: np.random.SeedSequence
@@ -52,14 +54,16 @@ class Session:
         betas: np.ndarray,
         particles: int,
         seed: np.random.SeedSequence,
+        rungs: Sequence[int] | np.ndarray = (),
     ) -> list[Block]:
-        """Return blocks of at least so many particles, each started from its own prior draws."""
+        """Return blocks of at least so many particles, each with draws of its own to start."""
         chains, m = self.options.chains, self.options.block_draws
-        count, blocks = -(-particles // (chains * m)), []
+        count, at, blocks = -(-particles // (chains * m)), np.asarray(rungs, dtype=int), []
         for child in seed.spawn(count):
-            seed_prior, seed_run = child.spawn(2)
-            position = self.compiled.sample_prior(seed_prior, chains * m)
-            blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
+            seed_start, seed_run = child.spawn(2)
+            position = self.draw_reference(seed_start, chains * m)
+            block = Block(self.path, transition, betas, position, chains, seed_run, at)
+            blocks.append(block)
         return blocks
 
     def run(self, name: str, blocks: list[Block]) -> FrozenRun:
@@ -97,7 +101,7 @@ class Outcome:
         )
 
 
-def run_rounds(session: Session, kernel: Transition) -> Outcome:
+def run_rounds(session: Session, kernel: Transition, pilot: Pilot | None = None) -> Outcome:
     """Run all stages.
 
     Parameters
@@ -106,6 +110,8 @@ def run_rounds(session: Session, kernel: Transition) -> Outcome:
         Model, path, options.
     kernel
         The transition; its parameters that are None are tuned.
+    pilot
+        The pilot, if it has been run already.
 
     Returns
     -------
@@ -113,7 +119,8 @@ def run_rounds(session: Session, kernel: Transition) -> Outcome:
     """
     options = session.options
     seed_pilot, seed_trial, seed_rounds = session.seed.spawn(3)
-    pilot = _pilot(session, kernel, seed_pilot) if _needs_pilot(options, kernel) else None
+    if pilot is None and _needs_pilot(options, kernel):
+        pilot = survey(session, kernel, seed_pilot)
     transition = kernel if pilot is None else pilot.transition
     steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
     if pilot is not None and options.fixed_steps is None:
@@ -134,13 +141,14 @@ def _counted_rounds(
 ) -> list[FrozenRun]:
     """Run rounds, each longer than the one before, until the error is as wanted."""
     options, begin = session.options, time.perf_counter()
-    survey = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
+    surveyed = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
     rounds: list[FrozenRun] = []
     for number, child in enumerate(seed.spawn(options.max_rounds), start=1):
-        betas = _schedule(options, steps, survey)
+        betas = _schedule(options, steps, surveyed)
         name = "Annealing" if number == 1 else f"Round {number}"
         try:
-            blocks = session.blocks(transition, betas, particles, child)
+            rungs = spaced_rungs(len(betas) - 1, pilot.barrier if pilot else np.nan)
+            blocks = session.blocks(transition, betas, particles, child, rungs)
             rounds.append(session.run(name, blocks))
         except KeyboardInterrupt:
             if not rounds:
@@ -151,7 +159,7 @@ def _counted_rounds(
         if growth is None:
             break
         steps = int(np.ceil(steps * growth))
-        survey = _refined(survey, pilot, rounds[-1])
+        surveyed = _refined(surveyed, pilot, rounds[-1])
     return rounds
 
 
@@ -161,10 +169,11 @@ def _needs_pilot(options: Options, kernel: Transition) -> bool:
     return free or options.fixed_steps is None or options.schedule is None
 
 
-def _pilot(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
-    seed_prior, seed_run = seed.spawn(2)
+def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
+    """Run the pilot from draws of the reference."""
+    seed_start, seed_run = seed.spawn(2)
     n = max(session.options.chains * session.options.block_draws, 256)
-    position = session.compiled.sample_prior(seed_prior, n)
+    position = session.draw_reference(seed_start, n)
     session.display.start_pilot()
     return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
 
@@ -172,9 +181,9 @@ def _pilot(session: Session, kernel: Transition, seed: np.random.SeedSequence) -
 def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> FrozenRun:
     """Run one block until its log weights are even enough to plan by."""
     steps = trial_steps(pilot)
-    survey = Survey(pilot.betas, effective_length(pilot))
+    surveyed = Survey(pilot.betas, effective_length(pilot))
     for child in seed.spawn(_MAX_TRIALS):
-        betas = _schedule(session.options, steps, survey)
+        betas = _schedule(session.options, steps, surveyed)
         trial = session.run("Trial", session.blocks(pilot.transition, betas, 1, child))
         variance = log_weight_variance(trial.log_weight)
         if variance <= _TRUSTED_VARIANCE:
@@ -197,21 +206,21 @@ def _plan(session: Session, pilot: Pilot, trial: FrozenRun) -> Plan:
     )
 
 
-def _schedule(options: Options, steps: int, survey: Survey | None) -> np.ndarray:
+def _schedule(options: Options, steps: int, surveyed: Survey | None) -> np.ndarray:
     if isinstance(options.schedule, np.ndarray):
         return options.schedule
     if options.schedule is not None:
         return schedules.check_schedule(options.schedule(steps))
-    assert survey is not None  # the variational schedule always has a pilot
+    assert surveyed is not None  # the variational schedule always has a pilot
     return schedules.variational_schedule(
-        survey.betas, survey.length, steps, max_step=options.max_step
+        surveyed.betas, surveyed.length, steps, max_step=options.max_step
     )
 
 
-def _refined(survey: Survey | None, pilot: Pilot | None, finished: FrozenRun) -> Survey | None:
+def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: FrozenRun) -> Survey | None:
     """Return what a finished round says about the path."""
     if pilot is None:
-        return survey
+        return surveyed
     d = discrepancies(finished.stats, finished.particles)
     return Survey(finished.betas, refine(finished.betas, d, pilot))
 

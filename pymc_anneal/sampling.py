@@ -6,7 +6,8 @@ Pilot (adaptive) -> trial (frozen, measures mixing) -> plan -> counted rounds (f
 import time
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,6 +20,7 @@ from pymc_anneal.base import Path, Transition
 from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
 from pymc_anneal.engine import NanDensityError
 from pymc_anneal.estimators import ais
+from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.options import (
     PATHS,
@@ -29,8 +31,11 @@ from pymc_anneal.options import (
     seed_sequence,
 )
 from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.results import Run, dataset, resample, to_container
+from pymc_anneal.references import Reference
+from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
+from pymc_anneal.reverse import Reverse, check_posterior, run_reverse
 from pymc_anneal.rounds import Outcome, Session, run_rounds
+from pymc_anneal.start import Start, begin, check_reference
 from pymc_anneal.transitions import TunedTransition
 
 __all__ = ["sample_ais"]
@@ -43,6 +48,7 @@ def sample_ais(
     steps: int | str = "auto",
     target_mcse: float = 0.1,
     path: str | Path = "geometric",
+    reference: str | Reference = "prior",
     schedule: str | Sequence[float] | np.ndarray | Callable[[int], np.ndarray] = "variational",
     max_step: float | None = None,
     transition: str | Transition = "hmc",
@@ -53,6 +59,7 @@ def sample_ais(
     random_seed: Any = None,
     progressbar: bool = True,
     model: pm.Model | CompiledModel | None = None,
+    reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Estimate the marginal likelihood of a model by annealed importance sampling.
@@ -76,6 +83,12 @@ def sample_ais(
     path
         "geometric" (power posteriors), or an object with the methods of
         :class:`~pymc_anneal.base.Path`.
+    reference
+        Where the path starts. "prior"; "pilot", a Gaussian or Student-t fitted to the pilot's
+        particles; "laplace", the Gaussian at the posterior's mode; "auto", the prior or the
+        fitted one, whichever the pilot predicts to be cheaper; or an object like those that
+        :func:`fit_reference` returns. A start near the posterior makes the run shorter; the
+        estimate stays unbiased.
     schedule
         "variational" (Kiwaki 2015; from the pilot), "linear", "power", "geometric", "sigmoid",
         "salakhutdinov_murray", a function from a number of steps to a schedule, or an array
@@ -108,6 +121,12 @@ def sample_ais(
     model
         The model, or the result of :func:`compile_model`. Default: the model on the context
         stack.
+    reverse_from
+        Also anneal from the posterior back to the prior, as many particles again, and combine
+        both directions (Grosse, Ghahramani & Adams 2015; Bennett 1976). The container of a
+        :func:`pymc.sample` run: begin with its draws. "draws": with the draws of the forward run,
+        moved on; the bound from above is then approximate, and blind to a mode that all forward
+        particles missed.
     idata_kwargs
         ``log_likelihood=True`` adds the pointwise log likelihood of the posterior draws,
         ``prior=True`` as many prior draws; ``coords`` and ``dims`` extend the model's.
@@ -116,8 +135,9 @@ def sample_ais(
     -------
     InferenceData or DataTree
         Groups ``posterior``, ``sample_stats``, ``annealing``, ``evidence``, ``observed_data``
-        and ``constant_data``; read the evidence with :func:`log_evidence`. After Ctrl-C during
-        the counted run, the particles that were finished.
+        and ``constant_data``, with ``reverse_from`` also ``reverse_annealing``; read the evidence
+        with :func:`log_evidence`. After Ctrl-C during the counted run, the particles that were
+        finished.
 
     Raises
     ------
@@ -128,7 +148,8 @@ def sample_ais(
     References
     ----------
     Neal (2001), Annealed importance sampling. Kiwaki (2015), Variational optimization of
-    annealing schedules.
+    annealing schedules. Grosse, Ghahramani & Adams (2015), Sandwiching the marginal likelihood
+    using bidirectional Monte Carlo.
 
     Examples
     --------
@@ -153,16 +174,43 @@ def sample_ais(
     start = time.perf_counter()
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
     the_path = resolve(path, PATHS, "path", Path, compiled.log_terms)
+    check_reference(reference, the_path)
+    check_posterior(reverse_from, compiled)
     with ProgressDisplay(progressbar) as display:
-        session = Session(compiled, the_path, options, display, seed_sequence(random_seed))
+        session = Session(
+            compiled,
+            the_path,
+            compiled.sample_prior,
+            options,
+            display,
+            seed_sequence(random_seed),
+        )
+        seeds = _Seeds(*seed_sequence(session.seed).spawn(7)[3:])
         try:
-            outcome = run_rounds(session, kernel)
+            begun = begin(session, kernel, reference, seeds.start)
+            session = begun.session
+            outcome = run_rounds(session, kernel, begun.pilot)
+            backward = None
+            if reverse_from is not None and not outcome.rounds[-1].interrupted:
+                backward = run_reverse(session, outcome, reverse_from, seeds.reverse)
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
-    return _result(session, outcome, time.perf_counter() - start)
+    return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
 
 
-def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
+class _Seeds(NamedTuple):
+    """Seeds of what is not the forward run; none of it depends on whether another is used."""
+
+    draws: np.random.SeedSequence
+    prior: np.random.SeedSequence
+    reverse: np.random.SeedSequence
+    start: np.random.SeedSequence
+
+
+def _result(
+    begun: Start, outcome: Outcome, backward: Reverse | None, seeds: _Seeds, seconds: float
+) -> Any:
+    session = begun.session
     compiled, options = session.compiled, session.options
     last, log_weight = outcome.rounds[-1], outcome.log_weight
     if np.isposinf(log_weight).any():
@@ -175,17 +223,19 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
             "likelihood. Take more draws or a prior nearer to the data."
         )
     position = np.concatenate([r.position for r in outcome.rounds], axis=1)
-    rng = np.random.default_rng(session.seed.spawn(1)[0])
+    rng = np.random.default_rng(seeds.draws)
     index = np.stack([resample(row, options.draws, rng) for row in log_weight])
     drawn = np.take_along_axis(position, index[:, :, None], axis=1)
-    pilot = outcome.pilot
+    pilots = [p for p in (outcome.pilot, begun.from_prior) if p is not None]
     verdict = judge(
         log_weight,
         outcome.round,
         target_mcse=options.target_mcse,
         steps=last.steps,
-        pilot=None if pilot is None else (pilot.log_z, pilot.log_z_mcse),
+        pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
         interrupted=last.interrupted,
+        mcse=backward.numbers["mcse"] if backward else None,
+        doubts=backward.doubts if backward else (),
     )
     run = Run(
         betas=last.betas,
@@ -196,8 +246,10 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
         stats_particles=last.log_weight.shape[1],
         step_size=_step_sizes(outcome.transition, last.betas),
         verdict=verdict,
-        numbers=_numbers(compiled, outcome, seconds),
-        words=_words(session, outcome),
+        numbers=_numbers(compiled, outcome, seconds) | (backward.numbers if backward else {}),
+        words=_words(begun, outcome) | ({"reverse_start": backward.start} if backward else {}),
+        ladder=last.ladder,
+        rungs=last.rungs,
     )
     attrs = {
         "inference_library": "pymc_anneal",
@@ -205,7 +257,25 @@ def _result(session: Session, outcome: Outcome, seconds: float) -> Any:
         "sampling_time": seconds,
     }
     draws = {"posterior": _posterior(session, drawn)}
-    return to_container(run, draws, _extra_groups(session, drawn), attrs)
+    extra = _extra_groups(session, drawn, seeds)
+    if backward:
+        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
+    return to_container(run, draws, extra, attrs)
+
+
+def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:
+    """Return a reverse run as arrays; its weights are relative to the posterior."""
+    particles = run.log_weight.shape[1]
+    return replace(
+        forward,
+        betas=run.betas,
+        log_weight=run.log_weight,
+        round=np.ones(particles, dtype=int),
+        position=run.position,
+        stats=run.stats,
+        stats_particles=particles,
+        step_size=forward.step_size[::-1],
+    )
 
 
 def _numbers(compiled: CompiledModel, outcome: Outcome, seconds: float) -> dict[str, float]:
@@ -225,8 +295,8 @@ def _numbers(compiled: CompiledModel, outcome: Outcome, seconds: float) -> dict[
     }
 
 
-def _words(session: Session, outcome: Outcome) -> dict[str, str]:
-    options = session.options
+def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
+    session, options = begun.session, begun.session.options
     kernel = outcome.transition
     kernel = kernel.kernel if isinstance(kernel, TunedTransition) else kernel
     rounds = "; ".join(
@@ -238,7 +308,8 @@ def _words(session: Session, outcome: Outcome) -> dict[str, str]:
         "path": type(session.path).__name__,
         "schedule": _schedule_name(options.schedule),
         "transition": type(kernel).__name__,
-        "reference": "prior",
+        "reference": begun.name,
+        "reference_costs": ", ".join(f"{n} {c:.4g}" for n, c in begun.costs.items()),
         "rounds": rounds,
         "notes": " ".join(session.compiled.notes),
         "versions": f"pymc_anneal {pymc_anneal.__version__}, pymc {pm.__version__}, "
@@ -288,7 +359,7 @@ def _model_dataset(session: Session, values, leading=("chain", "draw")) -> xr.Da
     )
 
 
-def _extra_groups(session: Session, drawn: np.ndarray) -> dict[str, xr.Dataset]:
+def _extra_groups(session: Session, drawn: np.ndarray, seeds: _Seeds) -> dict[str, xr.Dataset]:
     compiled, wanted = session.compiled, session.options.idata_kwargs
     groups = {
         "observed_data": _model_dataset(session, compiled.observed_data(), ()),
@@ -299,7 +370,7 @@ def _extra_groups(session: Session, drawn: np.ndarray) -> dict[str, xr.Dataset]:
         values = compiled.pointwise_log_likelihood(flat)
         groups["log_likelihood"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
     if wanted.get("prior"):
-        draws = compiled.sample_prior(session.seed.spawn(1)[0], drawn.shape[0] * drawn.shape[1])
+        draws = compiled.sample_prior(seeds.prior, drawn.shape[0] * drawn.shape[1])
         values = compiled.constrain(draws)
         groups["prior"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
     return groups

@@ -110,7 +110,65 @@ SCHEDULES = [
     Case("optimal_binned", "optimal_binned_schedule", _binned),
 ]
 
-PATHS = [Case("geometric", "GeometricPath", pma.GeometricPath)]
+
+@dataclass(frozen=True)
+class PathCase(Case):
+    """A path to ``log_gamma_terms``, and what it starts with.
+
+    Attributes
+    ----------
+    log_start : Callable
+        Log density at ``beta = 0``, normalised, of positions of shape ``(n, 2)``.
+    draw_start : Callable
+        From a number and a generator to draws of it.
+    """
+
+    log_start: Callable
+    draw_start: Callable
+
+
+def _log_gamma_prior(position: jax.Array) -> jax.Array:
+    return jax.vmap(log_gamma_terms)(position).log_prior
+
+
+def _from_reference(name: str, reference) -> PathCase:
+    return PathCase(
+        name,
+        "ReferencePath",
+        lambda terms: pma.ReferencePath(terms, reference),
+        reference.log_density,
+        lambda draws, rng: reference.sample(np.random.SeedSequence(rng.integers(2**32)), draws),
+    )
+
+
+REFERENCES = [
+    Case(
+        "gaussian",
+        "GaussianReference",
+        lambda: pma.GaussianReference(np.array([0.6, 1.0]), np.array([[0.7, 0.0], [0.2, 0.6]])),
+    ),
+    Case(
+        "gaussian_diagonal",
+        "GaussianReference",
+        lambda: pma.GaussianReference(np.array([0.4, 1.1]), np.array([0.8, 0.6])),
+    ),
+    Case(
+        "student_t",
+        "StudentTReference",
+        lambda: pma.StudentTReference(np.array([0.5, 1.0]), np.diag([0.6, 0.5]), 4.0),
+    ),
+]
+
+PATHS = [
+    PathCase(
+        "geometric",
+        "GeometricPath",
+        pma.GeometricPath,
+        _log_gamma_prior,
+        partial(log_gamma_draws, 0.0),
+    ),
+    *(_from_reference(f"from_{case.name}", case.make()) for case in REFERENCES),
+]
 
 SCALE = np.array([[0.5, 0.0], [0.1, 0.6]])
 BETAS = np.array([0.0, 0.4, 1.0])

@@ -22,7 +22,7 @@ def even_weights(chains: int = 4, particles: int = 500, seed: int = 1) -> np.nda
 
 class TestJudge:
     def test_trust(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilot=(0.0, 0.05))
+        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilots=[(0.0, 0.05)])
         assert verdict == Verdict("trust", ())
         assert str(verdict) == "trust"
 
@@ -44,7 +44,7 @@ class TestJudge:
         assert "chains disagree" in str(verdict)
 
     def test_a_pilot_that_disagrees(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilot=(-3.0, 0.05))
+        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilots=[(-3.0, 0.05)])
         assert verdict.judgement == "do not trust"
         assert "the pilot found -3.00 +- 0.05" in str(verdict)
 

@@ -11,7 +11,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from tests.cases import PATHS, SCHEDULES, TRANSITIONS
+from tests.cases import PATHS, REFERENCES, SCHEDULES, TRANSITIONS
 
 ROOT = Path(pma.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -33,8 +33,9 @@ LAYERS = [
     {"engine", "model", "options"},
     {"pilot", "diagnostics"},
     {"plan", "results", "progress"},
-    {"frozen"},
-    {"rounds", "rbm"},
+    {"frozen", "bridge"},
+    {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc"},
+    {"reverse", "start"},
     {"sampling"},
     {"__init__"},
 ]
@@ -42,9 +43,10 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Who may import what.
 ALLOWED = {
-    "pymc": {"model", "prior", "jaxify", "sampling"},
+    "pymc": {"model", "prior", "jaxify", "sampling", "bridge", "references", "panel"},
     "pytensor": {"model", "prior", "jaxify"},
-    "xarray": {"results", "compat", "sampling"},
+    "xarray": {"results", "compat", "sampling", "plots", "smc"},
+    "pandas": {"comparison", "panel", "plots"},
     "arviz": {"compat"},
     "arviz_stats": {"compat"},
     "rich": {"progress"},
@@ -177,7 +179,23 @@ def test_public_names() -> None:
 
 
 def test_cases_cover_every_export() -> None:
-    covered = {case.exported for case in [*SCHEDULES, *PATHS, *TRANSITIONS]}
-    others = {"CompiledModel", "LogEvidence", "compile_model", "log_evidence", "rbm", "sample_ais"}
+    covered = {case.exported for case in [*SCHEDULES, *PATHS, *TRANSITIONS, *REFERENCES]}
+    plots = {name for name in pma.__all__ if name.startswith("plot_")}
+    others = plots | {
+        "CompiledModel",
+        "LogBayesFactor",
+        "LogEvidence",
+        "bridge_evidence",
+        "compare",
+        "compare_estimators",
+        "compile_model",
+        "fit_reference",
+        "laplace_reference",
+        "log_bayes_factor",
+        "log_evidence",
+        "rbm",
+        "repair_smc",
+        "sample_ais",
+    }
     assert covered | others == set(pma.__all__)
     assert not covered & others

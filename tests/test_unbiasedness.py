@@ -21,9 +21,11 @@ from pymc_anneal.engine import Block, run_block
 from pymc_anneal.estimators import effective_sample_size
 from pymc_anneal.transitions import random_walk
 from tests.cases import (
+    PATHS,
     SCHEDULES,
     TRANSITIONS,
     Case,
+    PathCase,
     log_gamma_draws,
     log_gamma_evidence,
     log_gamma_terms,
@@ -65,6 +67,15 @@ def test_every_schedule(case: Case) -> None:
     path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.3, 1, 1.0)
     position = log_gamma_draws(0.0, PARTICLES, np.random.default_rng(7))
     log_weight = log_weights(path, kernel, case.make(4), position, 7)
+    assert unbiased(log_weight, log_gamma_evidence())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
+@parametrize("case", PATHS)
+def test_every_path(case: PathCase, steps: int) -> None:
+    position = case.draw_start(PARTICLES, np.random.default_rng([8, steps]))
+    path, kernel = case.make(log_gamma_terms), pma.HMC(0.3, 1, 1.0)
+    log_weight = log_weights(path, kernel, pma.linear_schedule(steps), position, steps)
     assert unbiased(log_weight, log_gamma_evidence())
 
 

@@ -133,12 +133,10 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
     return {"schedule": "linear"}
 
 
-_BINNED: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
-
-
-def binned(machine: str, reference: str, model, base):
+def binned(machine: str, reference: str, model, base) -> tuple[np.ndarray, np.ndarray]:
     """Theorem 3 on the geometric path: ten segments, moments exact or from 1,000 Gibbs chains."""
-    if (machine, reference) not in _BINNED:
+    file = common.output() / f"binned-{machine}-{reference}.npz"
+    if not file.exists():
         knots = np.linspace(0, 1, 11)
         path = rbm.SplineRBMPath.through(np.array([0.0, 1.0]), [base.astype(np.float64), model])
         between = [jax.tree.map(np.asarray, path.model_at(b)) for b in knots]
@@ -148,9 +146,9 @@ def binned(machine: str, reference: str, model, base):
             else rbm.gibbs_moments(m.astype(np.float32), steps=6_000, random_seed=i)
             for i, m in enumerate(between)
         ]
-        costs = rbm.splines.binned_costs(between, found)
-        _BINNED[machine, reference] = knots, np.maximum(costs, 0)
-    return _BINNED[machine, reference]
+        np.savez(file, knots=knots, costs=np.maximum(rbm.splines.binned_costs(between, found), 0))
+    with np.load(file) as data:
+        return data["knots"], data["costs"]
 
 
 def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:

@@ -15,7 +15,7 @@ from pymc_anneal import schedules
 from pymc_anneal.base import Transition
 from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
 from pymc_anneal.engine import Block
-from pymc_anneal.frozen import FrozenRun, anneal
+from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.options import (
     check_count,
     check_target,
@@ -37,6 +37,7 @@ __all__ = ["sample_ais"]
 __version__ = version("pymc_anneal")
 
 TRANSITIONS = {"gibbs": BlockedGibbs, "perfect": PerfectTransition}
+_BARRIER = 12.0  # not known without a pilot: many rungs rather than few
 _PILOT_DRAWS, _PILOT_STEPS = 100, 1000  # Kiwaki (2015), section 7
 
 
@@ -184,11 +185,11 @@ class _Setup:
     ) -> FrozenRun:
         """Anneal at least so many particles in each chain."""
         size = even_block(draws, self.chains, self.block_size)
-        blocks = []
+        rungs, blocks = spaced_rungs(len(betas) - 1, _BARRIER), []
         for child in seed.spawn(-(-draws // size)):
             seed_start, seed_run = child.spawn(2)
             position = start(self.chains * size, seed_start)
-            block = Block(self.path, self.transition, betas, position, self.chains, seed_run)
+            block = Block(self.path, self.transition, betas, position, self.chains, seed_run, rungs)
             blocks.append(block)
         return anneal(blocks, self.display, name, self.cores)
 
@@ -308,6 +309,8 @@ def _result(
             "seconds": seconds,
         },
         words=words | {"versions": f"pymc_anneal {__version__}, jax {jax.__version__}"},
+        ladder=finished.ladder,
+        rungs=finished.rungs,
         log_reference=reference_log_partition_function(setup.reference),
     )
     attrs = {"inference_library": "pymc_anneal", "inference_library_version": __version__}

@@ -4,7 +4,7 @@ The pilot leaves one set of parameters for each of its temperatures. Between two
 parameters are interpolated linearly and whole numbers taken from the lower one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -49,6 +49,11 @@ class TunedTransition:
             return (1 - share) * leaf[left] + share * leaf[right]
 
         return jax.tree.map(interpolate, self.kernel)
+
+    def reversal(self) -> "TunedTransition":
+        """Return the reversed kernel with the same parameters by temperature."""
+        kernel = self.kernel
+        return replace(self, kernel=kernel.reversal()) if hasattr(kernel, "reversal") else self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

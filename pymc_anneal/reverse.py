@@ -1,0 +1,204 @@
+"""Reverse annealing: from the posterior back to the prior (Grosse, Ghahramani & Adams 2015).
+
+The schedule runs downwards, every kernel is replaced by its reversal, and a trajectory is given the
+weight ``b`` that the forward run would have given it in the other direction. From exact draws of
+the posterior ``E[e^{-b}] = 1/Z``, so that
+
+    log Z_up = -log mean_j e^{-b_j},    E[log Z_up] >= log Z >= E[log Z_forward]:
+
+two estimates that err to opposite sides. Bennett's acceptance ratio (:func:`estimators.bar`) puts
+both directions together with the least variance. From draws that only resemble the posterior the
+upper bound is approximate; from the forward run's own it cannot know of a mode they all missed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scipy.stats import norm
+
+from pymc_anneal.base import Transition
+from pymc_anneal.bridge import posterior_draws
+from pymc_anneal.compat import draws_ess
+from pymc_anneal.diagnostics import MAX_PARETO_K, weight_pareto_k
+from pymc_anneal.engine import Block
+from pymc_anneal.estimators import BridgeEstimate, ais, bar
+from pymc_anneal.frozen import FrozenRun
+from pymc_anneal.model import CompiledModel
+from pymc_anneal.results import resample
+from pymc_anneal.rounds import Outcome, Session
+
+__all__ = ["Reverse", "check_posterior", "reversal_of", "run_reverse"]
+
+_MIN_MOVES = 20
+_MOVES_PER_TAU = 5
+_MAX_DISAGREEMENT = 4.0
+
+
+class Reverse(NamedTuple):
+    """A reverse run, and what it says together with the forward one.
+
+    Attributes
+    ----------
+    forward : ndarray, shape (chains, particles)
+        Log weights of the forward round that it reverses.
+    run : FrozenRun
+        Its log weights estimate reference over target.
+    bridge : BridgeEstimate
+        Both directions together.
+    ess : float
+        Effective number of the reverse trajectories.
+    start : str
+        Where they began.
+    """
+
+    forward: np.ndarray
+    run: FrozenRun
+    bridge: BridgeEstimate
+    ess: float
+    start: str
+
+    @property
+    def upper(self) -> tuple[float, float]:
+        """Estimate of the reverse runs alone, and its error, in nats."""
+        weight = np.exp(self.run.log_weight - self.run.log_weight.max())
+        # Trajectories that began at neighbouring draws are not independent.
+        ess = min(draws_ess(weight), float(weight.size))
+        mcse = np.sqrt(np.log1p(weight.var() / weight.mean() ** 2 / ess))
+        return -ais(self.run.log_weight).log_evidence, float(mcse)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Scalars for the group ``evidence``, in nats."""
+        lower, upper = ais(self.forward), self.upper
+        value, mcse = self.bridge.log_evidence, self.bridge.mcse(self.ess)
+        half_width = float(norm.ppf(0.975)) * mcse
+        finite = self.forward[np.isfinite(self.forward)]
+        return {
+            "log_evidence": value,
+            "mcse": mcse,
+            "interval_lower": value - half_width,
+            "interval_upper": value + half_width,
+            "lower_bound": lower.log_evidence,
+            "lower_bound_mcse": lower.mcse,
+            "upper_bound": upper[0],
+            "upper_bound_mcse": upper[1],
+            "gap": float(-self.run.log_weight.mean() - finite.mean()),
+        }
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against the estimate."""
+        return [*self._tail(), *self._disagreement()]
+
+    def _tail(self) -> list[str]:
+        k = weight_pareto_k(self.run.log_weight)
+        if k <= MAX_PARETO_K or np.isnan(k):
+            return []
+        return [
+            f"Pareto k of the reverse weights is {k:.2f} (above {MAX_PARETO_K}): the upper bound "
+            "hangs on a few trajectories; take more steps"
+        ]
+
+    def _disagreement(self) -> list[str]:
+        """Return a doubt where the two directions contradict each other."""
+        lower, (upper, upper_mcse) = ais(self.forward), self.upper
+        error = np.hypot(lower.mcse, upper_mcse)
+        if abs(upper - lower.log_evidence) <= _MAX_DISAGREEMENT * error:
+            return []
+        return [
+            f"forward runs say {lower.log_evidence:.3f} +- {lower.mcse:.2g}, reverse runs "
+            f"{upper:.3f} +- {upper_mcse:.2g}: the transitions do not mix, or the "
+            "draws that the reverse runs began with are not of the posterior"
+        ]
+
+
+def check_posterior(posterior: Any, compiled: CompiledModel) -> None:
+    """Raise, before anything runs, where reverse runs cannot begin with what is given."""
+    if isinstance(posterior, str):
+        if posterior != "draws":
+            raise ValueError(
+                f'`reverse_from` is {posterior!r}, expected "draws", a container with a group '
+                "'posterior', or None."
+            )
+    elif posterior is not None:
+        posterior_draws(posterior, compiled)
+
+
+def run_reverse(
+    session: Session, outcome: Outcome, posterior: Any, seed: np.random.SeedSequence
+) -> Reverse:
+    """Run the last round backwards.
+
+    Parameters
+    ----------
+    session
+        Model, path, options.
+    outcome
+        The forward run.
+    posterior
+        "draws": begin with the forward run's own draws, moved on at ``beta = 1``. Or a container
+        with a group ``posterior``: begin with those.
+    seed
+        Source of randomness.
+
+    Returns
+    -------
+    Reverse
+    """
+    seed_start, seed_run = seed.spawn(2)
+    if isinstance(posterior, str):
+        start, name = _own_draws(session, outcome, seed_start), "own draws, moved on"
+    else:
+        start, name = _given_draws(session, outcome, posterior), "posterior draws"
+    betas, kernel = outcome.rounds[-1].betas[::-1].copy(), reversal_of(outcome.transition)
+    run = session.run("Reverse", _blocks(session, kernel, betas, start, seed_run))
+    forward, b = outcome.rounds[-1].log_weight, -run.log_weight
+    # Neighbours began at neighbouring draws: their autocorrelation tells how many they are worth.
+    first = bar(forward, b)
+    ess = min(draws_ess(first.reverse_terms), float(b.size))
+    return Reverse(forward, run, bar(forward, b, ess), ess, name)
+
+
+def reversal_of(transition: Transition) -> Transition:
+    """Return the transition run backwards; one without a method ``reversal`` is its own."""
+    return transition.reversal() if hasattr(transition, "reversal") else transition
+
+
+def _given_draws(session: Session, outcome: Outcome, posterior: Any) -> np.ndarray:
+    """Take evenly spaced draws, in their order, shape ``(chains, particles, d)``."""
+    draws = posterior_draws(posterior, session.compiled)
+    flat = draws.reshape(-1, draws.shape[2])
+    shape = outcome.rounds[-1].log_weight.shape
+    index = np.linspace(0, len(flat) - 1, shape[0] * shape[1]).round().astype(int)
+    return flat[index].reshape(*shape, -1)
+
+
+def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence) -> np.ndarray:
+    """Resample the forward particles and move them on, shape ``(chains, particles, d)``."""
+    last, pilot = outcome.rounds[-1], outcome.pilot
+    seed_index, seed_moves = seed.spawn(2)
+    rng, n = np.random.default_rng(seed_index), last.log_weight.shape[1]
+    index = np.stack([resample(row, n, rng) for row in last.log_weight])
+    start = np.take_along_axis(last.position, index[:, :, None], axis=1)
+    tau = pilot.tau[-1] if pilot else 1.0
+    moves = max(_MIN_MOVES, int(np.ceil(_MOVES_PER_TAU * tau)))
+    blocks = _blocks(session, outcome.transition, np.ones(moves + 1), start, seed_moves)
+    return session.run("Moving on", blocks).position
+
+
+def _blocks(
+    session: Session,
+    transition: Transition,
+    betas: np.ndarray,
+    start: np.ndarray,
+    seed: np.random.SeedSequence,
+) -> list[Block]:
+    """Cut start positions of shape ``(chains, particles, d)`` into blocks."""
+    m = session.options.block_draws
+    parts = np.split(start, range(m, start.shape[1], m), axis=1)
+    chains, ndim = start.shape[0], start.shape[2]
+    return [
+        Block(session.path, transition, betas, part.reshape(chains * m, ndim), chains, child)
+        for part, child in zip(parts, seed.spawn(len(parts)), strict=True)
+    ]

@@ -1,0 +1,203 @@
+"""Bridge sampling: against exact answers, on draws of every kind, and what it refuses."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from problems import by_name
+
+import pymc_anneal as pma
+
+from pymc_anneal.bridge import bridge_evidence
+from pymc_anneal.compat import container
+from pymc_anneal.estimators import bar
+from pymc_anneal.results import dataset
+
+
+class TestBar:
+    def test_four_numbers(self) -> None:
+        """The solution satisfies the equation it is defined by."""
+        a, b = np.array([0.3, -1.2]), np.array([0.9, 0.1])
+        found = bar(a, b)
+        z = np.exp(found.log_evidence)
+        numerator = np.mean(np.exp(a) / (0.5 + 0.5 * np.exp(a) / z))
+        assert z == pytest.approx(numerator / np.mean(1 / (0.5 + 0.5 * np.exp(b) / z)), rel=1e-11)
+        assert found.forward_terms.mean() == pytest.approx(found.reverse_terms.mean(), rel=1e-11)
+
+    @pytest.mark.parametrize("shift", [-1e4, 30.0, 5e5])
+    def test_a_constant_shifts_the_answer(self, shift) -> None:
+        a, b = np.array([0.3, -1.2, -np.inf]), np.array([0.9, 0.1])
+        plain, shifted = bar(a, b), bar(a + shift, b + shift)
+        assert shifted.log_evidence == pytest.approx(plain.log_evidence + shift, abs=1e-9)
+        assert shifted.mcse() == pytest.approx(plain.mcse(), rel=1e-6)
+
+    def test_error_of_normal_work(self) -> None:
+        """Normal log weights of variance s^2, half of it to either side of log Z."""
+        rng, found = np.random.default_rng(1), []
+        for _ in range(400):
+            a, b = rng.normal(0.7, np.sqrt(2), 100), rng.normal(2.7, np.sqrt(2), 150)
+            estimate = bar(a, b)
+            found.append((estimate.log_evidence - 1.7, estimate.mcse()))
+        error, mcse = np.transpose(found)
+        assert abs(error.mean()) < 4 * error.std() / 20
+        assert error.std() == pytest.approx(np.sqrt((mcse**2).mean()), rel=0.15)
+
+    @pytest.mark.parametrize(
+        ("a", "b"),
+        [([], [1.0]), ([1.0], []), ([np.nan], [1.0]), ([1.0], [-np.inf]), ([-np.inf], [1.0])],
+    )
+    def test_bad_weights(self, a, b) -> None:
+        with pytest.raises(ValueError, match="Expected forward log weights"):
+            bar(np.array(a), np.array(b))
+
+
+def posterior(**values) -> object:
+    """Return a container of draws given as arrays of shape (chain, draw, ...)."""
+    return container({"posterior": dataset(values, ("chain", "draw"))})
+
+
+def normal_model(y=(1.0, 2.5, 0.3)):
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 2)
+        pm.Normal("y", mu, 1, observed=list(y))
+    return model
+
+
+def normal_draws(seed: int, draws: int = 500, autocorrelation: float = 0.0) -> object:
+    """Draw from the posterior of the model above, as an autoregressive chain."""
+    rng = np.random.default_rng(seed)
+    precision = 1 / 4 + 3
+    noise = rng.normal(size=(4, draws))
+    for t in range(1, draws):
+        innovation = np.sqrt(1 - autocorrelation**2) * noise[:, t]
+        noise[:, t] = autocorrelation * noise[:, t - 1] + innovation
+    return posterior(mu=3.8 / precision + noise / np.sqrt(precision))
+
+
+NORMAL_LOG_EVIDENCE = float(
+    -1.5 * np.log(2 * np.pi)
+    - 0.5 * np.log(1 + 3 * 4)
+    - 0.5 * (1 + 2.5**2 + 0.3**2 - 3.8**2 / (3 + 1 / 4))
+)
+
+
+class TestExact:
+    @pytest.mark.parametrize("method", ["normal", "warp3"])
+    @pytest.mark.parametrize(
+        "name", ["nig_regression_10", "beta_binomial", "dirichlet_multinomial", "eight_schools"]
+    )
+    def test_on_draws_of_nuts(self, name, method) -> None:
+        problem = by_name(name)
+        model = problem.build()
+        idata = pm.sample(
+            500,
+            tune=500,
+            chains=4,
+            cores=1,
+            model=model,
+            progressbar=False,
+            random_seed=3,
+            compute_convergence_checks=False,
+        )
+        found = bridge_evidence(idata, model=model, method=method, random_seed=4)
+        assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
+        assert found.mcse < 0.1
+
+    def test_on_draws_of_annealing(self) -> None:
+        """Resampled particles repeat: none may be in the fit and in the estimate."""
+        problem = by_name("nig_regression_10")
+        model = problem.build()
+        idata = pma.sample_ais(model=model, progressbar=False, random_seed=1)
+        found = bridge_evidence(idata, model=model, random_seed=2)
+        assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
+
+    @pytest.mark.parametrize("autocorrelation", [0.0, 0.9])
+    def test_error(self, autocorrelation) -> None:
+        """The spread over data sets of draws is the error reported, autocorrelated or not."""
+        model, found = pma.compile_model(normal_model()), []
+        for seed in range(60):
+            idata = normal_draws(seed, autocorrelation=autocorrelation)
+            estimate = bridge_evidence(idata, model=model, random_seed=[7, seed])
+            found.append((estimate.log_evidence - NORMAL_LOG_EVIDENCE, estimate.mcse))
+        error, mcse = np.transpose(found)
+        assert abs(error.mean()) < 4 * error.std() / np.sqrt(60)
+        assert error.std() == pytest.approx(np.sqrt((mcse**2).mean()), rel=0.4)
+
+    def test_scalars_and_zero_size(self) -> None:
+        with pm.Model() as model:
+            mu = pm.Normal("mu", 0, 2)
+            pm.Normal("none", shape=0)
+            pm.Normal("y", mu, 1, observed=[1.0, 2.5, 0.3])
+        draws = normal_draws(1)
+        mu = draws["posterior"]["mu"].values
+        found = bridge_evidence(posterior(mu=mu, none=np.zeros((4, 500, 0))), model=model)
+        assert abs(found.log_evidence - NORMAL_LOG_EVIDENCE) < 5 * found.mcse
+
+
+class TestVerdict:
+    def test_trust(self) -> None:
+        found = bridge_evidence(normal_draws(1), model=normal_model(), random_seed=1)
+        assert found.verdict == "trust"
+        assert np.isnan(found.barrier)
+        assert "barrier" not in repr(found)
+
+    def test_chains_that_disagree(self) -> None:
+        mu = normal_draws(1)["posterior"]["mu"].values + np.array([[0], [0], [2.0], [2.0]])
+        found = bridge_evidence(posterior(mu=mu), model=normal_model(), random_seed=1)
+        assert "have not converged" in found.verdict
+
+    def test_error_above_the_target(self) -> None:
+        found = bridge_evidence(
+            normal_draws(1), model=normal_model(), target_mcse=1e-5, random_seed=1
+        )
+        assert found.verdict.startswith("more draws needed: the error")
+
+
+class TestRefusals:
+    def test_no_posterior(self) -> None:
+        with pytest.raises(ValueError, match="group 'posterior', found dict"):
+            bridge_evidence({}, model=normal_model())
+
+    def test_draws_of_another_model(self) -> None:
+        with pytest.raises(ValueError, match="'mu' of the model is not among"):
+            bridge_evidence(posterior(beta=np.zeros((2, 50))), model=normal_model())
+
+    def test_draws_of_another_shape(self) -> None:
+        with pytest.raises(ValueError, match="'mu' has 1 dimensions in the draws and 0"):
+            bridge_evidence(posterior(mu=np.zeros((2, 50, 3))), model=normal_model())
+
+    def test_too_few_draws(self) -> None:
+        with pytest.raises(ValueError, match="takes at least 12"):
+            bridge_evidence(normal_draws(1, draws=4), model=normal_model())
+
+    def test_chains_that_stand_still(self) -> None:
+        with pytest.raises(ValueError, match=r"singular \(constant coordinates: \[0\]\)"):
+            bridge_evidence(posterior(mu=np.ones((2, 50))), model=normal_model())
+
+    def test_draws_of_zero_density(self) -> None:
+        with pm.Model() as model:
+            mu = pm.Normal("mu", 0, 2)
+            pm.Potential("positive", pm.math.switch(mu > 0, 0.0, -np.inf))
+        with pytest.raises(ValueError, match="density of zero under `model`"):
+            bridge_evidence(normal_draws(1), model=model)
+
+    def test_nan(self) -> None:
+        with pm.Model() as model:
+            mu = pm.Normal("mu", 0, 2)
+            pm.Potential("root", pm.math.sqrt(mu - 1))
+        with pytest.raises(ValueError, match=r"NaN in the term\(s\) \['root'\]"):
+            bridge_evidence(normal_draws(1), model=model)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [({"method": "warp4"}, "warp4"), ({"target_mcse": 0}, "target_mcse")],
+    )
+    def test_arguments(self, arguments, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            bridge_evidence(normal_draws(1), model=normal_model(), **arguments)
+
+    def test_priors_without_a_normaliser(self) -> None:
+        with pm.Model() as model:
+            pm.VonMises("angle", 0, 1)
+        with pytest.raises(NotImplementedError, match="'angle' is not: its circular transform"):
+            bridge_evidence(posterior(angle=np.zeros((2, 50))), model=model)

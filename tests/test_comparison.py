@@ -1,0 +1,154 @@
+"""Comparison of models: Bayes factors, probabilities, their errors, and what is refused."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy.special import softmax
+
+import pymc_anneal as pma
+
+from pymc_anneal.comparison import compare, log_bayes_factor
+from pymc_anneal.results import LogEvidence
+
+
+def evidence(value: float, mcse: float = 0.02, verdict: str = "trust", **interval) -> LogEvidence:
+    ends = interval.get("interval", (value - 1.96 * mcse, value + 1.96 * mcse))
+    return LogEvidence(value, mcse, ends, 500.0, 0.1, 2.0, verdict)
+
+
+class TestLogBayesFactor:
+    def test_four_numbers(self) -> None:
+        factor = log_bayes_factor(evidence(-3.0, 0.03), evidence(-5.0, 0.04))
+        assert factor.log_bayes_factor == 2.0
+        assert factor.mcse == pytest.approx(0.05, rel=1e-12)
+        assert factor.interval == pytest.approx((2 - 1.96 * 0.05, 2 + 1.96 * 0.05), rel=1e-12)
+        assert factor.verdict == "trust"
+
+    def test_asymmetric_intervals(self) -> None:
+        a, b = evidence(0.0, interval=(-0.1, 0.4)), evidence(0.0, interval=(-0.2, 0.3))
+        low, high = log_bayes_factor(a, b).interval
+        assert low == pytest.approx(-np.hypot(0.1, 0.3))
+        assert high == pytest.approx(np.hypot(0.4, 0.2))
+
+    def test_doubts_are_passed_on(self) -> None:
+        doubtful = evidence(-5.0, verdict="do not trust: Pareto k")
+        assert "b: do not trust" in log_bayes_factor(evidence(-3.0), doubtful).verdict
+
+    def test_repr(self) -> None:
+        text = repr(log_bayes_factor(evidence(-3.0), evidence(-5.0)))
+        assert text.startswith("log Bayes factor 2.000 +- 0.028 nats (95 % interval 1.94")
+
+
+class TestCompare:
+    def test_table(self) -> None:
+        models = {"c": evidence(-9.0), "a": evidence(-3.0), "b": evidence(-4.0)}
+        table = compare(models)
+        assert table.index.tolist() == ["a", "b", "c"]
+        assert table["rank"].tolist() == [0, 1, 2]
+        np.testing.assert_allclose(table["log_bayes_factor"], [0, -1, -6])
+        np.testing.assert_allclose(table["probability"], softmax([-3, -4, -9]))
+        assert (table["probability_lower"] < table["probability"]).all()
+        assert (table["probability"] < table["probability_upper"]).all()
+
+    def test_prior_odds(self) -> None:
+        models = {"a": evidence(-3.0), "b": evidence(-3.0)}
+        by_name = compare(models, prior_odds={"b": 3, "a": 1})
+        by_order = compare(models, prior_odds=[1, 3])
+        assert by_name["probability"].to_dict() == pytest.approx({"a": 0.25, "b": 0.75})
+        assert by_order["probability"].equals(by_name["probability"])
+
+    @pytest.mark.parametrize(
+        ("odds", "message"),
+        [
+            ([1.0], "1 entries"),
+            ({"a": 1.0, "x": 2.0}, "'x'"),
+            ([1.0, 0.0], "positive"),
+            ([1.0, np.nan], "positive"),
+        ],
+    )
+    def test_bad_odds(self, odds, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            compare({"a": evidence(-3.0), "b": evidence(-3.0)}, prior_odds=odds)
+
+    def test_verdict_on_a_clear_winner(self) -> None:
+        table = compare({"a": evidence(-3.0), "b": evidence(-4.0)})
+        assert table.attrs["verdict"] == (
+            "'a' has the highest evidence, 1.00 +- 0.028 nats before 'b'"
+        )
+
+    def test_verdict_on_a_tie_says_how_much_work(self) -> None:
+        # Error sqrt(2) 0.1, difference 0.05: (1.96 * 0.1414 / 0.05)^2 = 30.7 times the work.
+        table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)})
+        assert "cannot be told apart" in table.attrs["verdict"]
+        assert "about 31 times the work" in table.attrs["verdict"]
+
+    def test_verdict_on_equals(self) -> None:
+        table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.0, 0.1)})
+        assert "as good as equal" in table.attrs["verdict"]
+
+    def test_verdict_needs_trust(self) -> None:
+        table = compare({"a": evidence(-3.0), "b": evidence(-9.0, verdict="do not trust: x")})
+        assert "have to be trusted first" in table.attrs["verdict"]
+
+    @pytest.mark.parametrize("models", [{}, {"a": evidence(-1.0)}, [evidence(-1.0)]])
+    def test_too_few(self, models) -> None:
+        with pytest.raises(ValueError, match="at least two"):
+            compare(models)
+
+    def test_evidence_that_is_none(self) -> None:
+        with pytest.raises(ValueError, match="'b' has log evidence -inf"):
+            compare({"a": evidence(-1.0), "b": evidence(-np.inf, np.inf)})
+
+    def test_no_evidence_at_all(self) -> None:
+        with pytest.raises(ValueError, match="Expected a result of"):
+            compare({"a": evidence(-1.0), "b": 3.0})
+
+    def test_probability_intervals_cover(self) -> None:
+        """Over simulated pairs of estimates the intervals hold the exact probability."""
+        rng, covered, n = np.random.default_rng(3), 0, 400
+        for _ in range(n):
+            log_z, mcse = rng.normal(0, 1, 2), rng.uniform(0.02, 0.3, 2)
+            found = log_z + mcse * rng.normal(size=2)
+            table = compare({"a": evidence(found[0], mcse[0]), "b": evidence(found[1], mcse[1])})
+            row = table.loc["a"]
+            exact = softmax(log_z)[0]
+            covered += row["probability_lower"] <= exact <= row["probability_upper"]
+        assert 0.92 <= covered / n <= 0.98
+
+
+@pytest.fixture(scope="module")
+def results() -> dict:
+    def run(y, name: str = "y"):
+        with pm.Model() as model:
+            mu = pm.Normal("mu")
+            pm.Normal(name, mu, 1, observed=y)
+        return pma.sample_ais(
+            8,
+            steps=2,
+            transition=pma.RandomWalkMetropolis(0.5, 1, 1.0),
+            schedule="linear",
+            model=model,
+            progressbar=False,
+            random_seed=1,
+        )
+
+    return {
+        "first": run([1.0, 2.0]),
+        "renamed": run([1.0, 2.0], "height"),
+        "other": run([1.0, 2.5]),
+        "longer": run([1.0, 2.0, 3.0]),
+    }
+
+
+class TestData:
+    """Results of different data are refused, whatever their variables are called."""
+
+    def test_same_data(self, results) -> None:
+        factor = log_bayes_factor(results["first"], results["renamed"])
+        assert factor.log_bayes_factor == 0
+
+    @pytest.mark.parametrize("name", ["other", "longer"])
+    def test_other_data(self, results, name) -> None:
+        with pytest.raises(ValueError, match="different observed data: 'y' of shape"):
+            compare({"a": results["first"], name: results[name]})

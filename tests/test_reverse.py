@@ -1,0 +1,194 @@
+"""Reverse runs: the relation between the two directions, bounds, and their combination.
+
+Trajectories of the two directions have densities in the ratio ``e^w / Z`` (Crooks 1998), so that
+
+    E_forward[e^a h(a)] = Z E_reverse[h(b)]
+
+for every function ``h``. With ``h(w) = e^-w`` it says that reverse weights are unbiased for 1/Z,
+which holds for any kernels that leave the densities invariant; for other functions it needs the
+reversals.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.compat import container, group
+from pymc_anneal.engine import Block, run_block
+from pymc_anneal.results import dataset
+from pymc_anneal.reverse import reversal_of
+from tests.cases import (
+    SCALE,
+    TRANSITIONS,
+    Case,
+    log_gamma_draws,
+    log_gamma_evidence,
+    log_gamma_terms,
+    parametrize,
+)
+from tests.problems import by_name
+
+PARTICLES = 40_000
+
+
+def both_directions(kernel, backward, steps: int, seed: int = 1):
+    """Return log weights of forward and of reverse runs, as forward weights."""
+    path, betas = pma.GeometricPath(log_gamma_terms), pma.power_schedule(steps, 2.0)
+    rng = np.random.default_rng(seed)
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    first, last = (log_gamma_draws(b, PARTICLES, rng) for b in (0.0, 1.0))
+    forward = run_block(Block(path, kernel, betas, first, 1, seeds[0])).log_weight
+    reverse = run_block(Block(path, backward, betas[::-1].copy(), last, 1, seeds[1])).log_weight
+    return forward.ravel() - log_gamma_evidence(), -reverse.ravel() - log_gamma_evidence()
+
+
+def crooks(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest violation of the relation over a few functions, in standard errors."""
+
+    def score(h) -> float:
+        left, right = np.exp(a) * h(a), h(b)
+        error = np.sqrt(left.var() / a.size + right.var() / b.size)
+        return abs(left.mean() - right.mean()) / error
+
+    quartiles = np.quantile(b, [0.1, 0.25, 0.5, 0.75])
+    functions = [lambda w, q=q: (w > q).astype(float) for q in quartiles]
+    return max(score(h) for h in [lambda w: 1 / (1 + np.exp(w)), np.tanh, *functions])
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5])
+@parametrize("case", TRANSITIONS)
+def test_both_directions(case: Case, steps: int) -> None:
+    kernel = case.make()
+    assert crooks(*both_directions(kernel, reversal_of(kernel), steps)) < 5
+
+
+class TestWrongTwins:
+    kernel = pma.PartialRefreshmentHMC(1.3, 1, SCALE, persistence=0.95)
+
+    def test_the_kernel_is_right(self) -> None:
+        assert crooks(*both_directions(self.kernel, self.kernel.reversal(), 5)) < 5
+
+    def test_a_kernel_that_is_not_the_reversal(self) -> None:
+        """The momentum forgotten after every move: invariant, but no reversal."""
+        forgetful = replace(self.kernel, persistence=0.0)
+        assert crooks(*both_directions(self.kernel, forgetful, 5)) > 5
+
+    def test_a_start_that_is_not_the_target(self) -> None:
+        path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.5, 1, 1.0)
+        forward = both_directions(kernel, kernel, 3)[0]
+        start = 0.9 * log_gamma_draws(1.0, PARTICLES, np.random.default_rng(1))
+        betas = pma.power_schedule(3, 2.0)[::-1].copy()
+        wrong = run_block(Block(path, kernel, betas, start, 1, np.random.SeedSequence(1)))
+        assert crooks(forward, -wrong.log_weight.ravel() - log_gamma_evidence()) > 5
+
+    def test_reversal_twice(self) -> None:
+        assert self.kernel.reversal().reversal() is self.kernel
+
+
+@pytest.fixture(scope="module")
+def schools():
+    problem = by_name("eight_schools")
+    return problem, pma.compile_model(problem.build())
+
+
+@pytest.fixture(scope="module")
+def nuts(schools):
+    return pm.sample(
+        500,
+        tune=500,
+        chains=2,
+        cores=1,
+        model=schools[1].model,
+        progressbar=False,
+        random_seed=1,
+        compute_convergence_checks=False,
+    )
+
+
+class TestSampleAIS:
+    @pytest.mark.parametrize("start", ["draws", "nuts"])
+    def test_eight_schools(self, start, schools, nuts) -> None:
+        problem, model = schools
+        idata = pma.sample_ais(
+            model=model,
+            reverse_from=nuts if start == "nuts" else start,
+            progressbar=False,
+            random_seed=5,
+        )
+        found = pma.log_evidence(idata)
+        numbers = group(idata, "evidence")
+        assert found.verdict == "trust"
+        assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
+        assert found.mcse < float(numbers["lower_bound_mcse"])
+        assert found.interval[0] < found.log_evidence < found.interval[1]
+        for name in ("lower_bound", "upper_bound"):
+            error = float(numbers[f"{name}_mcse"])
+            assert abs(float(numbers[name]) - problem.log_evidence) < 4 * error
+        assert float(numbers["gap"]) > 0
+        assert "reverse runs" in repr(found)
+
+    def test_container(self, schools, nuts) -> None:
+        idata = pma.sample_ais(
+            100, steps=30, model=schools[1], reverse_from=nuts, progressbar=False, random_seed=5
+        )
+        forward, reverse = (group(idata, n) for n in ("annealing", "reverse_annealing"))
+        assert reverse["log_weight"].shape == forward["log_weight"].shape == (4, 100)
+        np.testing.assert_array_equal(
+            reverse["beta"].values, np.c_[forward["beta"].values[:, -2::-1], np.zeros(4)]
+        )
+        # Relative to the posterior, the running estimate ends at the reference, whose log Z is 0.
+        pooled = np.log(np.exp(reverse["log_z"].values[:, -1]).mean())
+        assert pooled == pytest.approx(0, abs=1.0)
+        assert group(idata, "evidence").attrs["reverse_start"] == "posterior draws"
+
+    def test_the_forward_run_does_not_depend_on_it(self, schools) -> None:
+        settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
+        alone = pma.sample_ais(50, **settings)
+        both = pma.sample_ais(50, reverse_from="draws", **settings)
+        np.testing.assert_array_equal(
+            group(alone, "annealing")["log_weight"], group(both, "annealing")["log_weight"]
+        )
+        np.testing.assert_array_equal(
+            group(alone, "posterior")["mu"], group(both, "posterior")["mu"]
+        )
+
+    def test_partial_refreshment(self, schools) -> None:
+        problem, model = schools
+        idata = pma.sample_ais(
+            model=model,
+            reverse_from="draws",
+            transition="partial_refreshment",
+            progressbar=False,
+            random_seed=6,
+        )
+        found = pma.log_evidence(idata)
+        assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
+
+    def test_draws_of_another_posterior_are_noticed(self, schools, nuts) -> None:
+        """Draws shifted by two standard deviations: the directions contradict each other."""
+        shifted = group(nuts, "posterior").copy()
+        shifted["mu"] = shifted["mu"] + 8
+        idata = pma.sample_ais(
+            model=schools[1],
+            reverse_from=container({"posterior": shifted}),
+            steps=30,
+            progressbar=False,
+            random_seed=5,
+        )
+        verdict = pma.log_evidence(idata).verdict
+        assert verdict.startswith("do not trust")
+        assert "not of the posterior" in verdict
+
+    @pytest.mark.parametrize("value", ["posterior", 3, {}])
+    def test_bad_start(self, value, schools) -> None:
+        with pytest.raises(ValueError, match="group 'posterior'"):
+            pma.sample_ais(model=schools[1], reverse_from=value, progressbar=False)
+
+    def test_draws_of_another_model(self, schools) -> None:
+        other = container({"posterior": dataset({"x": np.zeros((2, 9))}, ("chain", "draw"))})
+        with pytest.raises(ValueError, match="'mu' of the model is not among"):
+            pma.sample_ais(model=schools[1], reverse_from=other, progressbar=False)
