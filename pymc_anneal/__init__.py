@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 from pymc_anneal import rbm
 from pymc_anneal.bridge import bridge_evidence
+from pymc_anneal.calibration import Calibration, calibrate
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.panel import compare_estimators
@@ -47,6 +48,7 @@ __all__ = [
     "HMC",
     "MALA",
     "BlackJAXKernel",
+    "Calibration",
     "CompiledModel",
     "GaussianReference",
     "GeometricPath",
@@ -57,6 +59,7 @@ __all__ = [
     "ReferencePath",
     "StudentTReference",
     "bridge_evidence",
+    "calibrate",
     "compare",
     "compare_estimators",
     "compile_model",

@@ -72,6 +72,11 @@ class ProgressDisplay(AbstractContextManager):
         )
         self._progress.update(self._task, completed=progress.beta, status=status)
 
+    def clear(self) -> None:
+        """Remove all bars."""
+        for task in self._progress.task_ids:
+            self._progress.remove_task(task)
+
     def start_training(self, updates: int) -> None:
         """Add the bar of a training."""
         self._task = self._progress.add_task("Training", total=updates, status="")

@@ -36,17 +36,26 @@ LAYERS = [
     {"frozen", "bridge"},
     {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc"},
     {"reverse", "start"},
-    {"sampling"},
+    {"sampling", "calibration"},
     {"__init__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Who may import what.
 ALLOWED = {
-    "pymc": {"model", "prior", "jaxify", "sampling", "bridge", "references", "panel"},
+    "pymc": {
+        "model",
+        "prior",
+        "jaxify",
+        "sampling",
+        "bridge",
+        "references",
+        "panel",
+        "calibration",
+    },
     "pytensor": {"model", "prior", "jaxify"},
     "xarray": {"results", "compat", "sampling", "plots", "smc"},
-    "pandas": {"comparison", "panel", "plots"},
+    "pandas": {"calibration", "comparison", "panel", "plots"},
     "arviz": {"compat"},
     "arviz_stats": {"compat"},
     "rich": {"progress"},
@@ -182,10 +191,12 @@ def test_cases_cover_every_export() -> None:
     covered = {case.exported for case in [*SCHEDULES, *PATHS, *TRANSITIONS, *REFERENCES]}
     plots = {name for name in pma.__all__ if name.startswith("plot_")}
     others = plots | {
+        "Calibration",
         "CompiledModel",
         "LogBayesFactor",
         "LogEvidence",
         "bridge_evidence",
+        "calibrate",
         "compare",
         "compare_estimators",
         "compile_model",
