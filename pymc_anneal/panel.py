@@ -11,7 +11,8 @@ The run records its particles, with their running weights ``W``, at some tempera
 
       log Z = sum_t h_t (E_t[v] + E_{t+1}[v]) / 2 - h_t^2 (Var_{t+1}[v] - Var_t[v]) / 12,
 
-  whose size is taken for the error of discretisation;
+  whose size is taken for the error of discretisation; it begins at the first rung above the
+  reference, under which ``v`` need not have a mean, and steps there by a stepping stone;
 - **MBAR** (Shirts & Chodera 2008), for paths on which ``log f_beta`` is linear in ``beta``: the
   particles of all rungs are taken as one sample of their mixture and weighted for each end.
 
@@ -79,16 +80,16 @@ def thermodynamic_integration(rungs: Rungs) -> tuple[float, float]:
     estimate, correction : float
         In nats; the second-order correction is part of the estimate.
     """
-    finite = np.isfinite(rungs.velocity)
-    weight = np.where(finite, rungs.log_weight, -np.inf)
-    share = np.exp(weight - logsumexp(weight, axis=1, keepdims=True))
-    velocity = np.where(finite, rungs.velocity, 0.0)
-    mean = (share * velocity).sum(axis=1)
-    variance = (share * (velocity - mean[:, None]) ** 2).sum(axis=1)
-    h = np.diff(rungs.beta)
+    first = _log_means(rungs.log_weight[:1], rungs.up[:1])[0]
+    log_weight, v = rungs.log_weight[1:], rungs.velocity[1:]
+    share = np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
+    v = np.where(share > 0, v, 0.0)  # -inf where a particle has no weight
+    mean = (share * v).sum(axis=1)
+    variance = (share * (v - mean[:, None]) ** 2).sum(axis=1)
+    h = np.diff(rungs.beta[1:])
     correction = -float((h**2 * np.diff(variance)).sum()) / 12
     trapezoid = float((h * (mean[1:] + mean[:-1])).sum()) / 2
-    return _log_mass(rungs) + trapezoid + correction, correction
+    return float(first) + trapezoid + correction, correction
 
 
 def _log_means(log_weight: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:

@@ -26,6 +26,8 @@ __all__ = [
 
 _BAND = 0.2
 _QUANTILE = norm.ppf(0.975)
+_IQR_OF_NORMAL = 1.349
+_SPAN = 6.0  # robust standard deviations of the log weights that a histogram shows
 
 
 def plot_log_weights(idata: Any, *, ax: Any = None, figsize: Any = None, bins: int = 40) -> Any:
@@ -48,13 +50,18 @@ def plot_log_weights(idata: Any, *, ax: Any = None, figsize: Any = None, bins: i
     matplotlib Axes
     """
     log_weight = np.ravel(_annealing(idata)["log_weight"])
-    finite = log_weight[np.isfinite(log_weight)]
-    mean, sd = finite.mean(), finite.std()
+    low, centre, high = np.quantile(log_weight[np.isfinite(log_weight)], [0.25, 0.5, 0.75])
+    sd = (high - low) / _IQR_OF_NORMAL
+    # A few particles of no weight, from the tails of a prior, may lie millions of nats below.
+    span = (centre - _SPAN * sd, centre + _SPAN * sd) if sd > 0 else (centre - 1, centre + 1)
+    shown = log_weight[(log_weight >= span[0]) & (log_weight <= span[1])]
+    outside = len(log_weight) - len(shown)
+    label = "particles" + (f" ({outside} outside)" if outside else "")
     (axis,) = _axes(ax, figsize)
-    axis.hist(finite, bins=bins, density=True, color="C0", alpha=0.5, label="particles")
-    grid = np.linspace(mean - 4 * sd, mean + 4 * sd, 200)
+    axis.hist(shown, bins=bins, density=True, color="C0", alpha=0.5, label=label)
     if sd > 0:
-        axis.plot(grid, norm.pdf(grid, mean, sd), color="C1", label="normal")
+        grid = np.linspace(*span, 200)
+        axis.plot(grid, norm.pdf(grid, centre, sd), color="C1", label="normal")
     axis.axvline(log_evidence(idata).log_evidence, color="k", ls="--", label="log evidence")
     axis.set(xlabel="log weight (nats)", ylabel="density")
     axis.legend()

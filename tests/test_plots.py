@@ -11,7 +11,7 @@ from matplotlib import pyplot
 
 import pymc_anneal as pma
 
-from pymc_anneal.compat import group
+from pymc_anneal.compat import container, group
 
 ONE = [pma.plot_log_weights, pma.plot_running_evidence, pma.plot_thermodynamic]
 TWO = [pma.plot_annealing, pma.plot_schedule]
@@ -60,8 +60,22 @@ def test_running_evidence_ends_at_the_estimate(idata) -> None:
     axis = pma.plot_running_evidence(idata)
     pooled = axis.lines[-1].get_ydata()
     assert pooled[-1] == pytest.approx(pma.log_evidence(idata).log_evidence)
-    low, high = axis.collections[0].get_paths()[0].vertices[:, 1][[1, -2]]
-    assert min(low, high) < pooled[-1] or pooled.size
+    vertices = axis.collections[0].get_paths()[0].vertices
+    at_the_end = vertices[np.isclose(vertices[:, 0], 1.0), 1]
+    assert at_the_end.min() < pooled[-1] < at_the_end.max()
+
+
+def test_stray_particles_do_not_set_the_scale(idata) -> None:
+    strayed = container(
+        {
+            "annealing": group(idata, "annealing").copy(deep=True),
+            "evidence": group(idata, "evidence"),
+        }
+    )
+    group(strayed, "annealing")["log_weight"].values[0, :2] = [-1e9, -np.inf]
+    axis = pma.plot_log_weights(strayed)
+    assert axis.get_xlim()[0] > -1e3
+    assert "(2 outside)" in axis.get_legend().get_texts()[0].get_text()
 
 
 def test_area_under_the_integrand(idata) -> None:
