@@ -36,6 +36,7 @@ from pymc_anneal.schedules import (
     variational_schedule,
 )
 from pymc_anneal.smc import repair_smc
+from pymc_anneal.summaries import summary
 from pymc_anneal.transitions import (
     HMC,
     MALA,
@@ -83,5 +84,6 @@ __all__ = [
     "salakhutdinov_murray_schedule",
     "sample_ais",
     "sigmoid_schedule",
+    "summary",
     "variational_schedule",
 ]

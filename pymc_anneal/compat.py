@@ -6,7 +6,15 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-__all__ = ["container", "draws_ess", "draws_rhat", "group", "has_group", "pareto_k"]
+__all__ = [
+    "container",
+    "draws_ess",
+    "draws_rhat",
+    "group",
+    "has_group",
+    "pareto_k",
+    "posterior_summary",
+]
 
 # Not hasattr: ArviZ 1 warns about the name.
 _IS_TREE = "InferenceData" not in vars(az)
@@ -59,3 +67,8 @@ def draws_ess(values: np.ndarray) -> float:
 def draws_rhat(values: np.ndarray) -> float:
     """Rank-normalised split R-hat of values of shape (chains, draws)."""
     return float(az.rhat(values))
+
+
+def posterior_summary(data: Any, **kwargs: Any) -> Any:
+    """Return ArviZ's table of the posterior."""
+    return az.summary(data, **kwargs)

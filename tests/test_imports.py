@@ -34,7 +34,7 @@ LAYERS = [
     {"pilot", "diagnostics"},
     {"plan", "results", "progress"},
     {"frozen", "bridge"},
-    {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc"},
+    {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc", "summaries"},
     {"reverse", "start"},
     {"sampling", "calibration"},
     {"__init__"},
@@ -55,7 +55,7 @@ ALLOWED = {
     },
     "pytensor": {"model", "prior", "jaxify"},
     "xarray": {"results", "compat", "sampling", "plots", "smc"},
-    "pandas": {"calibration", "comparison", "panel", "plots"},
+    "pandas": {"calibration", "comparison", "panel", "plots", "summaries"},
     "arviz": {"compat"},
     "arviz_stats": {"compat"},
     "rich": {"progress"},
@@ -207,6 +207,7 @@ def test_cases_cover_every_export() -> None:
         "rbm",
         "repair_smc",
         "sample_ais",
+        "summary",
     }
     assert covered | others == set(pma.__all__)
     assert not covered & others
