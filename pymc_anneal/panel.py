@@ -41,6 +41,7 @@ _GROUPS = 40
 _MAX_DISAGREEMENT = 4.0
 _MAX_MBAR_RUNGS = 16
 _MAX_ITERATIONS = 500
+_TOLERANCE = 1e-8
 
 
 class Rungs(NamedTuple):
@@ -114,21 +115,24 @@ def mbar(rungs: Rungs) -> float:
         np.linspace(0, len(rungs.beta) - 1, min(len(rungs.beta), _MAX_MBAR_RUNGS)).round()
     ).astype(int)
     beta, log_weight, v = rungs.beta[keep], rungs.log_weight[keep], rungs.velocity[keep]
-    log_share = log_weight - logsumexp(log_weight, axis=1, keepdims=True)
-    log_n = -logsumexp(2 * log_share, axis=1)
-    log_c = (log_share + log_n[:, None]).ravel()
+    share = np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
+    count = 1 / (share**2).sum(axis=1)
+    # Relative to the stepping stones' answer all numbers are of order one.
+    steps = _log_means(log_weight[:-1], np.diff(beta)[:, None] * v[:-1])
+    log_guess = np.concatenate([[0.0], np.cumsum(steps)])
     with np.errstate(invalid="ignore"):
         energy = beta[:, None] * v.ravel()
     energy[beta == 0] = 0.0  # also where the likelihood is zero
-    log_z = np.zeros(len(beta))
+    energy -= log_guess[:, None]
+    density = np.exp(energy - energy.max(axis=0))
+    weight, ratio = (share * count[:, None]).ravel(), np.ones(len(beta))
     for _ in range(_MAX_ITERATIONS):
-        mixture = logsumexp(log_n[:, None] + energy - log_z[:, None], axis=0)
-        new = logsumexp(log_c + energy - mixture, axis=1)
-        new -= new[0]
-        moved, log_z = np.abs(new - log_z).max(), new
-        if moved < 1e-8:
+        new = density @ (weight / ((count / ratio) @ density))
+        new /= new[0]
+        moved, ratio = np.abs(np.log(new / ratio)).max(), new
+        if moved < _TOLERANCE:
             break
-    return float(log_z[-1])
+    return float(log_guess[-1] + np.log(ratio[-1]))
 
 
 def compare_estimators(
