@@ -17,7 +17,7 @@ import xarray as xr
 import pymc_anneal
 
 from pymc_anneal.base import Path, Transition
-from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
+from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
 from pymc_anneal.engine import NanDensityError
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun
@@ -190,9 +190,7 @@ def sample_ais(
             begun = begin(session, kernel, reference, seeds.start)
             session = begun.session
             outcome = run_rounds(session, kernel, begun.pilot)
-            backward = None
-            if reverse_from is not None and not outcome.rounds[-1].interrupted:
-                backward = run_reverse(session, outcome, reverse_from, seeds.reverse)
+            backward = _backward(session, outcome, reverse_from, seeds.reverse)
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
     return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
@@ -207,12 +205,39 @@ class _Seeds(NamedTuple):
     start: np.random.SeedSequence
 
 
+def _backward(
+    session: Session, outcome: Outcome, posterior: Any, seed: np.random.SeedSequence
+) -> Reverse | None:
+    """Run backwards if asked to; stopped before it has anything, keep what the forward run has."""
+    last = outcome.rounds[-1]
+    if posterior is None or last.interrupted:
+        return None
+    try:
+        return run_reverse(session, outcome, posterior, seed)
+    except KeyboardInterrupt:
+        outcome.rounds[-1] = replace(last, interrupted=True)
+        return None
+
+
 def _result(
     begun: Start, outcome: Outcome, backward: Reverse | None, seeds: _Seeds, seconds: float
 ) -> Any:
     session = begun.session
-    compiled, options = session.compiled, session.options
-    last, log_weight = outcome.rounds[-1], outcome.log_weight
+    _check_weights(outcome.log_weight)
+    run = _run(begun, outcome, backward, seconds)
+    drawn = _drawn(run, session.options.draws, seeds.draws)
+    extra = _extra_groups(session, drawn, seeds)
+    if backward:
+        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
+    attrs = {
+        "inference_library": "pymc_anneal",
+        "inference_library_version": pymc_anneal.__version__,
+        "sampling_time": seconds,
+    }
+    return to_container(run, {"posterior": _posterior(session, drawn)}, extra, attrs)
+
+
+def _check_weights(log_weight: np.ndarray) -> None:
     if np.isposinf(log_weight).any():
         raise ValueError(
             "The log likelihood is +inf at a particle: the likelihood is not a density there."
@@ -222,45 +247,50 @@ def _result(
             "All weights of a chain are zero: no particle reached a point of non-zero "
             "likelihood. Take more draws or a prior nearer to the data."
         )
-    position = np.concatenate([r.position for r in outcome.rounds], axis=1)
-    rng = np.random.default_rng(seeds.draws)
-    index = np.stack([resample(row, options.draws, rng) for row in log_weight])
-    drawn = np.take_along_axis(position, index[:, :, None], axis=1)
-    pilots = [p for p in (outcome.pilot, begun.from_prior) if p is not None]
-    verdict = judge(
-        log_weight,
-        outcome.round,
-        target_mcse=options.target_mcse,
-        steps=last.steps,
-        pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
-        interrupted=last.interrupted,
-        mcse=backward.numbers["mcse"] if backward else None,
-        doubts=backward.doubts if backward else (),
-    )
-    run = Run(
+
+
+def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: float) -> Run:
+    last = outcome.rounds[-1]
+    numbers, words = _numbers(begun.session.compiled, outcome, seconds), _words(begun, outcome)
+    if backward:
+        numbers |= backward.numbers
+        words |= {"reverse_start": backward.start}
+    return Run(
         betas=last.betas,
-        log_weight=log_weight,
+        log_weight=outcome.log_weight,
         round=outcome.round,
-        position=position,
+        position=np.concatenate([r.position for r in outcome.rounds], axis=1),
         stats=last.stats,
         stats_particles=last.log_weight.shape[1],
         step_size=_step_sizes(outcome.transition, last.betas),
-        verdict=verdict,
-        numbers=_numbers(compiled, outcome, seconds) | (backward.numbers if backward else {}),
-        words=_words(begun, outcome) | ({"reverse_start": backward.start} if backward else {}),
+        verdict=_judged(begun, outcome, backward),
+        numbers=numbers,
+        words=words,
         ladder=last.ladder,
         rungs=last.rungs,
     )
-    attrs = {
-        "inference_library": "pymc_anneal",
-        "inference_library_version": pymc_anneal.__version__,
-        "sampling_time": seconds,
-    }
-    draws = {"posterior": _posterior(session, drawn)}
-    extra = _extra_groups(session, drawn, seeds)
-    if backward:
-        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
-    return to_container(run, draws, extra, attrs)
+
+
+def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict:
+    last = outcome.rounds[-1]
+    pilots = [p for p in (outcome.pilot, begun.from_prior) if p is not None]
+    return judge(
+        outcome.log_weight,
+        outcome.round,
+        target_mcse=begun.session.options.target_mcse,
+        steps=last.steps,
+        pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
+        interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
+        mcse=backward.numbers["mcse"] if backward else None,
+        doubts=backward.doubts if backward else (),
+    )
+
+
+def _drawn(run: Run, draws: int, seed: np.random.SeedSequence) -> np.ndarray:
+    """Resample the particles of each chain to equal weights, shape ``(chains, draws, d)``."""
+    rng = np.random.default_rng(seed)
+    index = np.stack([resample(row, draws, rng) for row in run.log_weight])
+    return np.take_along_axis(run.position, index[:, :, None], axis=1)
 
 
 def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:

@@ -17,6 +17,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal import sampling
 from pymc_anneal.compat import container, group
 from pymc_anneal.engine import Block, run_block
 from pymc_anneal.results import dataset
@@ -208,6 +209,19 @@ class TestSampleAIS:
         verdict = pma.log_evidence(idata).verdict
         assert verdict.startswith("do not trust")
         assert "not of the posterior" in verdict
+
+    def test_interrupted_before_it_has_anything(self, schools, monkeypatch) -> None:
+        """What the forward run has found is kept."""
+
+        def stopped(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(sampling, "run_reverse", stopped)
+        settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
+        idata = pma.sample_ais(50, reverse_from="draws", **settings)
+        found = pma.log_evidence(idata)
+        assert "interrupted" in found.verdict
+        assert found.log_evidence == pma.log_evidence(pma.sample_ais(50, **settings)).log_evidence
 
     @pytest.mark.parametrize("value", ["posterior", 3, {}])
     def test_bad_start(self, value, schools) -> None:
