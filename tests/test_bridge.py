@@ -81,24 +81,28 @@ NORMAL_LOG_EVIDENCE = float(
 )
 
 
+@pytest.fixture(scope="module", params=["beta_binomial", "dirichlet_multinomial", "eight_schools"])
+def sampled(request):
+    """Draws by NUTS of a model whose evidence is known."""
+    problem = by_name(request.param)
+    model = problem.build()
+    idata = pm.sample(
+        500,
+        tune=500,
+        chains=4,
+        cores=1,
+        model=model,
+        progressbar=False,
+        random_seed=3,
+        compute_convergence_checks=False,
+    )
+    return problem, pma.compile_model(model), idata
+
+
 class TestExact:
     @pytest.mark.parametrize("method", ["normal", "warp3"])
-    @pytest.mark.parametrize(
-        "name", ["nig_regression_10", "beta_binomial", "dirichlet_multinomial", "eight_schools"]
-    )
-    def test_on_draws_of_nuts(self, name, method) -> None:
-        problem = by_name(name)
-        model = problem.build()
-        idata = pm.sample(
-            500,
-            tune=500,
-            chains=4,
-            cores=1,
-            model=model,
-            progressbar=False,
-            random_seed=3,
-            compute_convergence_checks=False,
-        )
+    def test_on_draws_of_nuts(self, sampled, method) -> None:
+        problem, model, idata = sampled
         found = bridge_evidence(idata, model=model, method=method, random_seed=4)
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert found.mcse < 0.1

@@ -117,7 +117,7 @@ class TestSimulation:
 
 
 class TestVerdict:
-    @pytest.mark.parametrize("build", [counts, folded, by_name("imputed_missing").build])
+    @pytest.mark.parametrize("build", [counts, folded])
     def test_sound_settings(self, build) -> None:
         found = pma.calibrate(build(), 20, random_seed=1, **SOUND)
         assert found.verdict == "calibrated"
@@ -194,7 +194,9 @@ class TestRates:
         ]
         return sum(f.verdict != "calibrated" for f in found)
 
-    @pytest.mark.parametrize("build", [counts, by_name("eight_schools").build])
+    @pytest.mark.parametrize(
+        "build", [counts, by_name("eight_schools").build, by_name("imputed_missing").build]
+    )
     def test_false_alarms(self, build) -> None:
         assert self.alarms(build()) <= 1
 

@@ -107,11 +107,17 @@ class TestFits:
             pma.fit_reference(idata, model=model, family="cauchy")
 
 
+@pytest.fixture(scope="module")
+def vague():
+    model, log_evidence, *_ = regression(d=10)
+    return pma.compile_model(model), log_evidence
+
+
 class TestSampleAIS:
     @pytest.mark.parametrize("reference", ["pilot", "laplace", "auto"])
-    def test_vague_prior(self, reference) -> None:
+    def test_vague_prior(self, reference, vague) -> None:
         """With a prior of sd 100 the path from a fitted reference is many times shorter."""
-        model, log_evidence, *_ = regression()
+        model, log_evidence = vague
         idata = pma.sample_ais(
             model=model, reference=reference, progressbar=False, random_seed=[1, 2]
         )
@@ -141,8 +147,8 @@ class TestSampleAIS:
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert group(idata, "evidence").attrs["reference_costs"].count(",") == 2
 
-    def test_with_reverse_runs(self) -> None:
-        model, log_evidence, *_ = regression(d=5)
+    def test_with_reverse_runs(self, vague) -> None:
+        model, log_evidence = vague
         idata = pma.sample_ais(
             model=model, reference="pilot", reverse_from="draws", progressbar=False, random_seed=4
         )
