@@ -130,13 +130,17 @@ class TestSampleAIS:
     def test_fitted_to_draws(self) -> None:
         problem = by_name("eight_schools")
         model = pma.compile_model(problem.build())
-        idata = pma.sample_ais(model=model, progressbar=False, random_seed=1)
+        short = {"steps": 40, "transition": pma.HMC(0.4, 4, 1.0), "schedule": "sigmoid"}
+        idata = pma.sample_ais(model=model, progressbar=False, random_seed=1, **short)
         reference = pma.fit_reference(idata, model=model, family="student_t")
-        again = pma.sample_ais(model=model, reference=reference, progressbar=False, random_seed=2)
+        again = pma.sample_ais(
+            model=model, reference=reference, progressbar=False, random_seed=2, **short
+        )
         found = pma.log_evidence(again)
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert group(again, "evidence").attrs["reference"] == "StudentTReference"
 
+    @pytest.mark.slow
     def test_the_prior_may_be_best(self) -> None:
         """Two modes far apart: a fitted Gaussian is no nearer than the prior."""
         problem = by_name("two_modes")

@@ -182,6 +182,7 @@ class TestSampleAIS:
             group(alone, "posterior")["mu"], group(both, "posterior")["mu"]
         )
 
+    @pytest.mark.slow
     def test_partial_refreshment(self, schools) -> None:
         problem, model = schools
         idata = pma.sample_ais(
