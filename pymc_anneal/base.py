@@ -40,6 +40,11 @@ class LogTerms(NamedTuple):
     log_prior: jax.Array
     log_likelihood: jax.Array
 
+    @property
+    def log_posterior(self) -> jax.Array:
+        """Their sum, the log posterior density up to the evidence."""
+        return self.log_prior + self.log_likelihood
+
 
 class Path(Protocol):
     """A family of unnormalised densities from the reference (0) to the target (1).

@@ -123,9 +123,9 @@ def posterior_draws(idata: Any, compiled: CompiledModel) -> np.ndarray:
     Raises
     ------
     ValueError
-        There is no group ``posterior``, or it is not of the model or of its data.
+        There is no group ``posterior``, or it is not of the model.
     """
-    if not hasattr(idata, "groups") or not has_group(idata, "posterior"):
+    if not has_group(idata, "posterior"):
         raise ValueError(
             f"Expected an InferenceData or DataTree with a group 'posterior', found "
             f"{type(idata).__name__}. Run `idata = pymc.sample(model=model)` first."
@@ -161,8 +161,7 @@ def _log_posterior(compiled: CompiledModel) -> LogDensity:
 
     @jax.jit
     def batch(x):
-        terms = jax.vmap(compiled.log_terms)(x)
-        return terms.log_prior + terms.log_likelihood
+        return jax.vmap(compiled.log_terms)(x).log_posterior
 
     def log_posterior(x: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
@@ -222,11 +221,10 @@ def _summary(
         notes.append(
             f"{outside} of {log_forward.size} proposed points have a posterior density of zero."
         )
-    half_width = norm.ppf(0.975) * mcse
     return LogEvidence(
         log_evidence=estimate.log_evidence,
         mcse=mcse,
-        interval=(estimate.log_evidence - half_width, estimate.log_evidence + half_width),
+        interval=estimate.interval(ess),
         ess=ess,
         pareto_k=k,
         barrier=float("nan"),

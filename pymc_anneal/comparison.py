@@ -244,7 +244,7 @@ def _check_same_data(results: Mapping[str, Any]) -> None:
 
 
 def _observed(result: Any) -> dict[str, np.ndarray]:
-    if not hasattr(result, "groups") or not has_group(result, "observed_data"):
+    if not has_group(result, "observed_data"):
         return {}
     data = group(result, "observed_data")
     return {str(name): np.asarray(value) for name, value in data.data_vars.items()}

@@ -28,7 +28,9 @@ def container(datasets: dict[str, xr.Dataset]) -> Any:
 
 
 def has_group(data: Any, name: str) -> bool:
-    """Whether a container has a group."""
+    """Whether something is a container with a group of that name."""
+    if not hasattr(data, "groups"):
+        return False
     return name in (data.children if isinstance(data, xr.DataTree) else data.groups())
 
 

@@ -26,7 +26,15 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-__all__ = ["EvidenceEstimate", "ais", "bar", "bootstrap_interval", "effective_sample_size"]
+__all__ = [
+    "BridgeEstimate",
+    "EvidenceEstimate",
+    "ais",
+    "bar",
+    "bootstrap_interval",
+    "effective_sample_size",
+    "jackknife_error",
+]
 
 
 class EvidenceEstimate(NamedTuple):
@@ -123,6 +131,11 @@ class BridgeEstimate(NamedTuple):
         relative = f.var() / (f.size * f.mean() ** 2) + r.var() / (n_reverse * r.mean() ** 2)
         return float(np.sqrt(np.log1p(relative)))
 
+    def interval(self, reverse_ess: float | None = None) -> tuple[float, float]:
+        """95 % interval, normal on the log scale; ``reverse_ess`` as for :meth:`mcse`."""
+        half_width = float(norm.ppf(0.975)) * self.mcse(reverse_ess)
+        return self.log_evidence - half_width, self.log_evidence + half_width
+
 
 def bar(
     log_forward: np.ndarray, log_reverse: np.ndarray, reverse_ess: float | None = None
@@ -174,6 +187,11 @@ def bar(
     share = n_reverse / (a.size + n_reverse)
     forward = expit(a - log_z + log_odds) / share
     return BridgeEstimate(float(log_z), forward, expit(log_z - b - log_odds) / (1 - share))
+
+
+def jackknife_error(left_out: np.ndarray) -> float:
+    """Return the standard error from the values with one group left out at a time."""
+    return float(np.sqrt((len(left_out) - 1) * np.var(left_out)))
 
 
 def _by_stratum(values: np.ndarray, strata: np.ndarray | None) -> list[np.ndarray]:

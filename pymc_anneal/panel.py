@@ -32,6 +32,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.compat import group, has_group
+from pymc_anneal.estimators import jackknife_error
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.results import log_evidence
 
@@ -167,17 +168,17 @@ def compare_estimators(
     >>> pymc_anneal.compare_estimators(pymc_anneal.sample_ais(model=model))
     """
     rungs, log_reference = _rungs(idata)
-    official, last = log_evidence(idata), float(logsumexp(rungs.log_weight[-1]))
-    last += log_reference - np.log(rungs.log_weight.shape[1])
+    official = log_evidence(idata)
+    ais, ais_left_out = _ais(rungs), _jackknife(_ais, rungs)
     rows = {"ais": _Row(official.log_evidence, official.mcse, 0.0, 0.0, 0.0)}
     for name, estimator in _estimators(rungs).items():
         value, left_out = estimator(rungs), _jackknife(estimator, rungs)
         rows[name] = _Row(
-            log_evidence=last + value - _ais(rungs),
-            mcse=_spread(left_out),
+            log_evidence=log_reference + value,
+            mcse=jackknife_error(left_out),
             discretisation=_discretisation(name, rungs),
-            difference=value - _ais(rungs),
-            difference_mcse=_spread(left_out - _jackknife(_ais, rungs)),
+            difference=value - ais,
+            difference_mcse=jackknife_error(left_out - ais_left_out),
         )
     if model is not None:
         bridge = bridge_evidence(idata, model=model, random_seed=random_seed)
@@ -201,7 +202,7 @@ class _Row(NamedTuple):
 
 
 def _rungs(idata: Any) -> tuple[Rungs, float]:
-    if not hasattr(idata, "groups") or not has_group(idata, "ladder"):
+    if not has_group(idata, "ladder"):
         raise ValueError(
             "Expected a result of pymc_anneal.sample_ais with a group 'ladder', found "
             f"{type(idata).__name__}."
@@ -243,11 +244,6 @@ def _jackknife(estimator: Callable[[Rungs], float], rungs: Rungs) -> np.ndarray:
     n = rungs.log_weight.shape[1]
     label = np.arange(n) % min(n, _GROUPS)
     return np.array([estimator(rungs.kept(label != g)) for g in range(label.max() + 1)])
-
-
-def _spread(values: np.ndarray) -> float:
-    """Return the standard error from jackknife values."""
-    return float(np.sqrt((len(values) - 1) * values.var()))
 
 
 def _verdict(table: pd.DataFrame) -> str:

@@ -81,8 +81,7 @@ class ReferencePath:
 
     def evaluate(self, position: jax.Array) -> ReferenceTerms:
         """Return the log densities of both ends, shape ``(n,)`` each, at ``(n, d)`` positions."""
-        terms = jax.vmap(self.log_terms)(position)
-        log_target = terms.log_prior + terms.log_likelihood
+        log_target = jax.vmap(self.log_terms)(position).log_posterior
         return ReferenceTerms(self.reference.log_density(position), log_target)
 
     def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:

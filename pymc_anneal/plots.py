@@ -218,7 +218,7 @@ def plot_compare(table: pd.DataFrame, *, ax: Any = None, figsize: Any = None) ->
 
 def _annealing(idata: Any) -> xr.Dataset:
     """Return the group that the plots read."""
-    if not hasattr(idata, "groups") or not has_group(idata, "annealing"):
+    if not has_group(idata, "annealing"):
         raise ValueError(
             f"Expected a result of pymc_anneal.sample_ais with a group 'annealing', found "
             f"{type(idata).__name__}."

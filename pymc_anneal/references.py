@@ -26,6 +26,7 @@ from scipy import optimize
 
 from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.options import seed_sequence
 from pymc_anneal.preconditioning import scale_of
 
 __all__ = [
@@ -192,8 +193,7 @@ def laplace_reference(
         The search finds no mode with positive curvature in all directions.
     """
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
-    seed = np.random.SeedSequence(random_seed)
-    start = compiled.sample_prior(seed, _STARTS)
+    start = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
     with jax.enable_x64(True):
         log_density = _log_density(compiled)
         first = start[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(start))))]
@@ -245,11 +245,7 @@ def _checked_family(family: str) -> str:
 
 
 def _log_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:
-    def log_density(x: jax.Array) -> jax.Array:
-        terms = compiled.log_terms(x)
-        return terms.log_prior + terms.log_likelihood
-
-    return log_density
+    return lambda x: compiled.log_terms(x).log_posterior
 
 
 def _set_whitening(reference: Any) -> None:

@@ -214,7 +214,7 @@ def annealing_dataset(run: Run) -> xr.Dataset:
 
 def ladder_dataset(run: Run) -> xr.Dataset:
     """Return the group ``ladder``: the particles at some temperatures of the last round."""
-    names = {"log_weight": "log_weight", "up": "log_ratio_up", "down": "log_ratio_down"}
+    names = {"up": "log_ratio_up", "down": "log_ratio_down"}
     values: dict[str, Any] = {
         names.get(field, field): (("rung", "chain", "particle"), value)
         for field, value in run.ladder._asdict().items()
@@ -297,7 +297,7 @@ def log_evidence(data: Any) -> LogEvidence:
     ValueError
         The container has no group ``evidence``.
     """
-    if not hasattr(data, "groups") or not has_group(data, "evidence"):
+    if not has_group(data, "evidence"):
         raise ValueError(
             f"Expected a result of pymc_anneal.sample_ais with a group 'evidence', found "
             f"{type(data).__name__}. Run `idata = pymc_anneal.sample_ais(model=model)` first."

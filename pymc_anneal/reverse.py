@@ -16,20 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scipy.special import expit
-from scipy.stats import norm
 
 from pymc_anneal.base import Transition
 from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.compat import draws_ess
 from pymc_anneal.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.engine import Block
-from pymc_anneal.estimators import BridgeEstimate, ais, bar
+from pymc_anneal.estimators import BridgeEstimate, ais, bar, jackknife_error
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.results import resample
 from pymc_anneal.rounds import Outcome, Session
 
-__all__ = ["Reverse", "check_posterior", "disagreement", "reversal_of", "run_reverse"]
+__all__ = ["Reverse", "disagreement", "resolve_posterior", "reversal_of", "run_reverse"]
 
 _MIN_MOVES = 20
 _MOVES_PER_TAU = 5
@@ -61,6 +60,11 @@ class Reverse(NamedTuple):
     start: str
 
     @property
+    def mcse(self) -> float:
+        """Monte Carlo standard error of both directions together, in nats."""
+        return self.bridge.mcse(self.ess)
+
+    @property
     def upper(self) -> tuple[float, float]:
         """Estimate of the reverse runs alone, and its error, in nats."""
         weight = np.exp(self.run.log_weight - self.run.log_weight.max())
@@ -73,14 +77,13 @@ class Reverse(NamedTuple):
     def numbers(self) -> dict[str, float]:
         """Scalars for the group ``evidence``, in nats."""
         lower, upper = ais(self.forward), self.upper
-        value, mcse = self.bridge.log_evidence, self.bridge.mcse(self.ess)
-        half_width = float(norm.ppf(0.975)) * mcse
+        interval = self.bridge.interval(self.ess)
         finite = self.forward[np.isfinite(self.forward)]
         return {
-            "log_evidence": value,
-            "mcse": mcse,
-            "interval_lower": value - half_width,
-            "interval_upper": value + half_width,
+            "log_evidence": self.bridge.log_evidence,
+            "mcse": self.mcse,
+            "interval_lower": interval[0],
+            "interval_upper": interval[1],
             "lower_bound": lower.log_evidence,
             "lower_bound_mcse": lower.mcse,
             "upper_bound": upper[0],
@@ -95,7 +98,7 @@ class Reverse(NamedTuple):
 
     def _tail(self) -> list[str]:
         k = weight_pareto_k(self.run.log_weight)
-        if k <= MAX_PARETO_K or np.isnan(k):
+        if not k > MAX_PARETO_K:
             return []
         return [
             f"Pareto k of the reverse weights is {k:.2f} (above {MAX_PARETO_K}): the upper bound "
@@ -143,24 +146,27 @@ def disagreement(a: np.ndarray, b: np.ndarray) -> float:
         violation(np.delete(a, slice(i, k)), np.delete(b, slice(j, m)))
         for (i, j), (k, m) in zip(starts, ends, strict=True)
     ]
-    error = np.sqrt((groups - 1) * np.var(left_out))
+    error = jackknife_error(np.array(left_out))
     return violation(a, b) / error if error > 0 else 0.0
 
 
-def check_posterior(posterior: Any, compiled: CompiledModel) -> None:
-    """Raise, before anything runs, where reverse runs cannot begin with what is given."""
+def resolve_posterior(posterior: Any, compiled: CompiledModel) -> np.ndarray | str | None:
+    """Return the draws that reverse runs are to begin with, "draws" for the run's own, or None.
+
+    Raises, before anything runs, where they cannot begin with what is given.
+    """
+    if posterior is None or (isinstance(posterior, str) and posterior == "draws"):
+        return posterior
     if isinstance(posterior, str):
-        if posterior != "draws":
-            raise ValueError(
-                f'`reverse_from` is {posterior!r}, expected "draws", a container with a group '
-                "'posterior', or None."
-            )
-    elif posterior is not None:
-        posterior_draws(posterior, compiled)
+        raise ValueError(
+            f'`reverse_from` is {posterior!r}, expected "draws", a container with a group '
+            "'posterior', or None."
+        )
+    return posterior_draws(posterior, compiled)
 
 
 def run_reverse(
-    session: Session, outcome: Outcome, posterior: Any, seed: np.random.SeedSequence
+    session: Session, outcome: Outcome, posterior: np.ndarray | str, seed: np.random.SeedSequence
 ) -> Reverse:
     """Run the last round backwards.
 
@@ -171,8 +177,8 @@ def run_reverse(
     outcome
         The forward run.
     posterior
-        "draws": begin with the forward run's own draws, moved on at ``beta = 1``. Or a container
-        with a group ``posterior``: begin with those.
+        Unconstrained draws to begin with, shape ``(chains, draws, d)``, or "draws": the forward
+        run's own, moved on at ``beta = 1``.
     seed
         Source of randomness.
 
@@ -184,7 +190,7 @@ def run_reverse(
     if isinstance(posterior, str):
         start, name = _own_draws(session, outcome, seed_start), "own draws, moved on"
     else:
-        start, name = _given_draws(session, outcome, posterior), "posterior draws"
+        start, name = _spaced(posterior, outcome.rounds[-1].log_weight.shape), "posterior draws"
     betas, kernel = outcome.rounds[-1].betas[::-1].copy(), reversal_of(outcome.transition)
     run = session.run("Reverse", _blocks(session, kernel, betas, start, seed_run))
     forward, b = outcome.rounds[-1].log_weight, -run.log_weight
@@ -199,11 +205,9 @@ def reversal_of(transition: Transition) -> Transition:
     return transition.reversal() if hasattr(transition, "reversal") else transition
 
 
-def _given_draws(session: Session, outcome: Outcome, posterior: Any) -> np.ndarray:
+def _spaced(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Take evenly spaced draws, in their order, shape ``(chains, particles, d)``."""
-    draws = posterior_draws(posterior, session.compiled)
     flat = draws.reshape(-1, draws.shape[2])
-    shape = outcome.rounds[-1].log_weight.shape
     index = np.linspace(0, len(flat) - 1, shape[0] * shape[1]).round().astype(int)
     return flat[index].reshape(*shape, -1)
 

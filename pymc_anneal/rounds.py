@@ -6,7 +6,7 @@ transitions make of the schedule. The counted rounds are frozen, each with strea
 
 import time
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
@@ -54,16 +54,14 @@ class Session:
         betas: np.ndarray,
         particles: int,
         seed: np.random.SeedSequence,
-        rungs: Sequence[int] | np.ndarray = (),
     ) -> list[Block]:
         """Return blocks of at least so many particles, each with draws of its own to start."""
         chains, m = self.options.chains, self.options.block_draws
-        count, at, blocks = -(-particles // (chains * m)), np.asarray(rungs, dtype=int), []
+        count, blocks = -(-particles // (chains * m)), []
         for child in seed.spawn(count):
             seed_start, seed_run = child.spawn(2)
             position = self.draw_reference(seed_start, chains * m)
-            block = Block(self.path, transition, betas, position, chains, seed_run, at)
-            blocks.append(block)
+            blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
         return blocks
 
     def run(self, name: str, blocks: list[Block]) -> FrozenRun:
@@ -148,8 +146,8 @@ def _counted_rounds(
         name = "Annealing" if number == 1 else f"Round {number}"
         try:
             rungs = spaced_rungs(len(betas) - 1, pilot.barrier if pilot else np.nan)
-            blocks = session.blocks(transition, betas, particles, child, rungs)
-            rounds.append(session.run(name, blocks))
+            blocks = session.blocks(transition, betas, particles, child)
+            rounds.append(session.run(name, [replace(b, rungs=rungs) for b in blocks]))
         except KeyboardInterrupt:
             if not rounds:
                 raise

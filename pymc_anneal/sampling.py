@@ -33,7 +33,7 @@ from pymc_anneal.options import (
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
 from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
-from pymc_anneal.reverse import Reverse, check_posterior, run_reverse
+from pymc_anneal.reverse import Reverse, resolve_posterior, run_reverse
 from pymc_anneal.rounds import Outcome, Session, run_rounds
 from pymc_anneal.start import Start, begin, check_reference
 from pymc_anneal.transitions import TunedTransition
@@ -175,7 +175,7 @@ def sample_ais(
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
     the_path = resolve(path, PATHS, "path", Path, compiled.log_terms)
     check_reference(reference, the_path)
-    check_posterior(reverse_from, compiled)
+    posterior = resolve_posterior(reverse_from, compiled)
     with ProgressDisplay(progressbar) as display:
         session = Session(
             compiled,
@@ -190,7 +190,7 @@ def sample_ais(
             begun = begin(session, kernel, reference, seeds.start)
             session = begun.session
             outcome = run_rounds(session, kernel, begun.pilot)
-            backward = _backward(session, outcome, reverse_from, seeds.reverse)
+            backward = _backward(session, outcome, posterior, seeds.reverse)
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
     return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
@@ -206,7 +206,10 @@ class _Seeds(NamedTuple):
 
 
 def _backward(
-    session: Session, outcome: Outcome, posterior: Any, seed: np.random.SeedSequence
+    session: Session,
+    outcome: Outcome,
+    posterior: np.ndarray | str | None,
+    seed: np.random.SeedSequence,
 ) -> Reverse | None:
     """Run backwards if asked to; stopped before it has anything, keep what the forward run has."""
     last = outcome.rounds[-1]
@@ -281,7 +284,7 @@ def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict
         steps=last.steps,
         pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
         interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
-        mcse=backward.numbers["mcse"] if backward else None,
+        mcse=backward.mcse if backward else None,
         doubts=backward.doubts if backward else (),
     )
 

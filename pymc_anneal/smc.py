@@ -69,7 +69,7 @@ def repair_smc(idata: Any) -> Any:
 
 
 def _stats(idata: Any) -> xr.Dataset:
-    if not hasattr(idata, "groups") or not has_group(idata, "sample_stats"):
+    if not has_group(idata, "sample_stats"):
         raise ValueError(f"Expected a result of pymc.sample_smc, found {type(idata).__name__}.")
     stats = group(idata, "sample_stats")
     if "log_marginal_likelihood" not in stats or has_group(idata, "annealing"):

@@ -97,7 +97,7 @@ def begin(
     if not isinstance(reference, str):
         return Start(_started_from(session, reference), type(reference).__name__)
     if reference == "laplace":
-        found = laplace_reference(session.compiled, random_seed=seed.generate_state(1).tolist())
+        found = laplace_reference(session.compiled, random_seed=seed)
         return Start(_started_from(session, found), "laplace")
     seed_prior, *seeds = seed.spawn(1 + len(FAMILIES))
     first = survey(session, kernel, seed_prior)
