@@ -6,6 +6,7 @@ from pymc_anneal import rbm
 from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.calibration import Calibration, calibrate
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
+from pymc_anneal.discrete import compose_transition
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.panel import compare_estimators
 from pymc_anneal.paths import GeometricPath, ReferencePath
@@ -41,6 +42,10 @@ from pymc_anneal.transitions import (
     HMC,
     MALA,
     BlackJAXKernel,
+    Composition,
+    Gibbs,
+    IntegerWalk,
+    OnCoordinates,
     PartialRefreshmentHMC,
     RandomWalkMetropolis,
 )
@@ -51,10 +56,14 @@ __all__ = [
     "BlackJAXKernel",
     "Calibration",
     "CompiledModel",
+    "Composition",
     "GaussianReference",
     "GeometricPath",
+    "Gibbs",
+    "IntegerWalk",
     "LogBayesFactor",
     "LogEvidence",
+    "OnCoordinates",
     "PartialRefreshmentHMC",
     "RandomWalkMetropolis",
     "ReferencePath",
@@ -64,6 +73,7 @@ __all__ = [
     "compare",
     "compare_estimators",
     "compile_model",
+    "compose_transition",
     "decelerate",
     "fit_reference",
     "geometric_schedule",

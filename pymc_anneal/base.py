@@ -18,6 +18,7 @@ __all__ = [
     "Scalar",
     "StepInfo",
     "Transition",
+    "reversal_of",
 ]
 
 PyTree = Any
@@ -119,3 +120,8 @@ class Transition(Protocol):
 
     def at(self, beta: Scalar) -> "Transition":
         """Return the kernel with the parameters it has at ``beta``."""
+
+
+def reversal_of(transition: Transition) -> Transition:
+    """Return the transition run backwards; one without a method ``reversal`` is its own."""
+    return transition.reversal() if hasattr(transition, "reversal") else transition

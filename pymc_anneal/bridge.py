@@ -75,6 +75,8 @@ def bridge_evidence(
     ------
     ValueError
         The draws are too few, not of this model, or have a density that is zero or NaN.
+    NotImplementedError
+        The model has discrete variables, or a prior whose density is not normalised.
 
     References
     ----------

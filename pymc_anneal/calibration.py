@@ -24,22 +24,15 @@ import pymc as pm
 from jax.tree_util import Partial
 from scipy.stats import binomtest, ttest_1samp
 
-from pymc_anneal.base import LogTerms, Transition
+from pymc_anneal.base import LogTerms, Transition, reversal_of
 from pymc_anneal.diagnostics import log_weight_variance
+from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais, bar, bootstrap_interval
 from pymc_anneal.model import compile_model, simulate, with_data
-from pymc_anneal.options import (
-    TRANSITIONS,
-    Options,
-    check_count,
-    resolve,
-    resolve_schedule,
-    seed_sequence,
-)
+from pymc_anneal.options import Options, check_count, resolve_schedule, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.reverse import reversal_of
 from pymc_anneal.rounds import Outcome, Session, run_rounds
 
 __all__ = ["Calibration", "calibrate", "rank_of"]
@@ -168,8 +161,8 @@ def calibrate(
         max_step=None,
         idata_kwargs={},
     )
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     compiled = compile_model(model)
+    kernel = transition_for(transition, compiled)
     log_terms = with_data(compiled)
     seed_data, *seeds = seed_sequence(random_seed).spawn(1 + data_sets)
     parameters, data = simulate(compiled, seed_data, data_sets)

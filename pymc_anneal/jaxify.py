@@ -178,7 +178,7 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
     Parameters
     ----------
     inputs
-        Floating point inputs.
+        Those of whole numbers have no derivatives.
     outputs
         Scalars.
 
@@ -190,7 +190,9 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
     _use_double_precision()
     inputs, outputs = list(inputs), list(outputs)
     values = compiled(inputs, outputs)
-    gradients = compiled(inputs, [g for out in outputs for g in _gradients(out, inputs)])
+    real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
+    wrt = [inputs[i] for i in real]
+    gradients = compiled(inputs, [g for out in outputs for g in _gradients(out, wrt)])
     value_types = [jax.ShapeDtypeStruct((), np.float64) for _ in outputs]
 
     @jax.custom_vjp
@@ -201,13 +203,14 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
         return graph(*points), points
 
     def backward(points, cotangents):
-        types = [jax.ShapeDtypeStruct(p.shape, np.float64) for p in points] * len(outputs)
+        types = [jax.ShapeDtypeStruct(points[i].shape, np.float64) for i in real] * len(outputs)
         flat = _call(gradients, types, points)
-        rows = [flat[i * len(inputs) : (i + 1) * len(inputs)] for i in range(len(outputs))]
-        return tuple(
-            sum(c * row[i] for c, row in zip(cotangents, rows, strict=True)).astype(p.dtype)
-            for i, p in enumerate(points)
-        )
+        rows = [flat[i * len(real) : (i + 1) * len(real)] for i in range(len(outputs))]
+        slopes = [np.zeros(p.shape, jax.dtypes.float0) for p in points]  # of whole numbers
+        for k, i in enumerate(real):
+            slope = sum(c * row[k] for c, row in zip(cotangents, rows, strict=True))
+            slopes[i] = slope.astype(points[i].dtype)
+        return tuple(slopes)
 
     graph.defvjp(forward, backward)
     return graph

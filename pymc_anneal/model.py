@@ -7,6 +7,9 @@ With ``x`` the free variables in the unconstrained space, concatenated to one ve
     log_likelihood(x) = sum of the observed variables' log densities and of the potentials,
 
 kept apart. A ``pm.Potential`` is tempered with the likelihood, as in :func:`pymc.sample_smc`.
+
+A discrete variable is not transformed. Its coordinates of ``x`` hold whole numbers exactly, and the
+derivatives with respect to them are zero.
 """
 
 import math
@@ -26,16 +29,19 @@ import pytensor.tensor as pt
 from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.distribution import PartialObservedRV
+from pymc.distributions.multivariate import DirichletMultinomialRV
 from pymc.distributions.simulator import SimulatorRV
 from pymc.distributions.transforms import CircularTransform
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import MultinomialRV
 
 from pymc_anneal.base import LogTerms
 from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared, jaxify
 from pymc_anneal.prior import PriorSampler
+from pymc_anneal.supports import finite_support
 
 __all__ = ["CompiledModel", "Variable", "compile_model", "simulate", "with_data"]
 
@@ -51,12 +57,18 @@ class Variable(NamedTuple):
         Shape in the unconstrained space.
     start, stop : int
         Its slice of the vector.
+    discrete : bool
+        Whether its values are whole numbers.
+    support : tuple of (int, int), or None
+        Smallest and largest value of each coordinate of a discrete variable, where known.
     """
 
     name: str
     shape: tuple[int, ...]
     start: int
     stop: int
+    discrete: bool = False
+    support: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +103,11 @@ class CompiledModel:
     notes: tuple[str, ...]
     _prior: PriorSampler = field(repr=False)
     _constrain: Callable[..., list[np.ndarray]] = field(repr=False)
+
+    @property
+    def discrete(self) -> tuple[Variable, ...]:
+        """The discrete ones among the variables."""
+        return tuple(v for v in self.variables if v.discrete)
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior.
@@ -185,10 +202,10 @@ class CompiledModel:
         return coords_and_dims_for_inferencedata(self.model)
 
     def require_normalised(self, user: str) -> None:
-        """Raise if a prior's density does not integrate to one in the unconstrained space.
+        """Raise unless the prior is a density that integrates to one over the real numbers.
 
         Annealing from the prior itself needs its shape only; a method that starts elsewhere needs
-        its normaliser as well.
+        its normaliser as well, and real numbers for the density that it starts with.
 
         Parameters
         ----------
@@ -200,6 +217,12 @@ class CompiledModel:
         NotImplementedError
             By the name of the variable.
         """
+        if self.discrete:
+            raise NotImplementedError(
+                f"{user} needs real numbers, and the variable '{self.discrete[0].name}' is "
+                "discrete. sample_ais with the prior as reference is right for this model, or "
+                "sum the variable out of it (pm.Mixture, pymc_extras.marginalize)."
+            )
         for rv in self.model.free_RVs:
             reason = _unnormalised(rv, self.model.rvs_to_transforms[rv])
             if reason:
@@ -233,8 +256,8 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     Parameters
     ----------
     model
-        A model whose free variables are continuous and proper. Default: the model on the
-        context stack.
+        A model whose free variables are proper, continuous or discrete. Default: the model on
+        the context stack.
 
     Returns
     -------
@@ -245,8 +268,8 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     TypeError
         There is no model on the stack, or the argument is not a model.
     NotImplementedError
-        The model has discrete free variables, a minibatch or simulator, or missing values of a
-        multivariate variable.
+        The model has a free variable whose counts have a fixed sum, a minibatch or simulator,
+        or missing values of a multivariate variable.
     ValueError
         A prior is improper.
     """
@@ -354,11 +377,15 @@ def _refuse(model: pm.Model) -> None:
                 "assigns their joint density to the observed part, so the prior of the missing "
                 "part is not available. Model the missing entries as a variable of their own."
             )
-        if rv.type.dtype not in ("float64", "float32"):
+        if isinstance(op, MultinomialRV | DirichletMultinomialRV):
             raise NotImplementedError(
-                f"Variable '{rv.name}' is discrete ({rv.type.dtype}); only continuous free "
-                "variables are supported. Sum it out of the model (pm.Mixture, pymc_extras."
-                "marginalize) to get the same evidence."
+                f"Variable '{rv.name}' holds counts with a fixed sum, of which none can change "
+                "alone, as the transitions of discrete variables do. Write it as a pm.Categorical "
+                "for each of the things counted, or sum it out of the model."
+            )
+        if np.dtype(rv.type.dtype).kind not in "fiub":
+            raise NotImplementedError(
+                f"Variable '{rv.name}' is of type {rv.type.dtype}; expected real or whole numbers."
             )
     for rv in model.observed_RVs:
         if isinstance(rv.owner.op, MinibatchRandomVariable) or _has_minibatch(rv):
@@ -416,13 +443,15 @@ def _layout(model: pm.Model, prior: PriorSampler) -> tuple[Variable, ...]:
     for rv, value in zip(model.free_RVs, draws, strict=True):
         shape = value.shape[1:]
         stop = start + math.prod(shape)
-        variables.append(Variable(rv.name, shape, start, stop))
+        discrete = np.dtype(rv.type.dtype).kind in "iub"
+        support = finite_support(rv, shape) if discrete else None
+        variables.append(Variable(rv.name, shape, start, stop, discrete, support))
         start = stop
     return tuple(variables)
 
 
 def _split(variables, dtypes, x):
-    """Cut a vector into the model's value variables."""
+    """Cut a vector into the model's value variables; whole numbers are cast, not rounded."""
     return [
         x[v.start : v.stop].reshape(v.shape).astype(dtype)
         for v, dtype in zip(variables, dtypes, strict=True)

@@ -6,20 +6,14 @@ From prior draws, beta rises so that each step has the discrepancy
 
 that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016); the step is
 found by bisection in log scale and may be as small as floating point allows. After each step the
-particles are resampled and moved, and while they move the kernel is tuned: its ``scale`` to their
-covariance, its ``step_size`` to its target acceptance, and its ``n_steps`` to the least
-
-    cost tau,    tau = 1 + 2 (rho_1 + rho_2 + ...),
-
-evaluations a transition times integrated autocorrelation time, where ``rho`` are the
-autocorrelations of the velocity of the path: the weights depend on nothing else. Two moves in a
-row give ``rho_1`` and ``rho_2``, and ``rho_{l+1} / rho_l`` is taken to stay what it is there.
+particles are resampled and moved, and while they move the kernel is tuned (:mod:`tuner`).
 
 Nothing of the pilot enters the estimate.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -31,17 +25,12 @@ from jax.scipy.special import logsumexp
 from pymc_anneal.base import KernelState, Path, Transition
 from pymc_anneal.engine import NanDensityError, key_of
 from pymc_anneal.paths import gradient
-from pymc_anneal.preconditioning import scale_of
-from pymc_anneal.transitions.tuned import TunedTransition
+from pymc_anneal.transitions.composition import step_by_parts
+from pymc_anneal.tuner import Report, Tuner, by_temperature
 
-__all__ = ["Pilot", "PilotProgress", "autocorrelation_time", "run_pilot"]
+__all__ = ["Pilot", "PilotProgress", "run_pilot"]
 
 _DISCREPANCY = 0.25
-_RUNGS = 24
-_MOVES = 3
-_FIRST_MOVES = 7
-_MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
-_PADDING = 32
 _STUCK = 0.1  # an acceptance probability below which a particle stays where it is
 _MAX_TEMPERATURES = 2000
 
@@ -102,23 +91,6 @@ class PilotProgress(NamedTuple):
     accept_rate: float
 
 
-def _cost(kernel: Any, n_steps: int) -> int:
-    return kernel.cost(n_steps) if hasattr(kernel, "cost") else 1
-
-
-def autocorrelation_time(first: float, second: float) -> float:
-    """Integrated autocorrelation time from the autocorrelations at lags one and two.
-
-    ``1 + 2 (rho_1 + rho_2 / (1 - rho_2 / rho_1))``, at least 1/2; the ratio is kept within
-    [rho_1, 0.95], between a process of first order and one with a slow part.
-    """
-    first = min(max(first, -0.25), 0.99)
-    if first <= 0:
-        return max(1 + 2 * first, 0.5)
-    ratio = min(max(second / first, first), max(0.95, first))
-    return 1 + 2 * first / (1 - ratio)
-
-
 def run_pilot(
     path: Path,
     transition: Transition,
@@ -159,13 +131,14 @@ def run_pilot(
         key = key_of(seed_jax)
         state = _initial(path, transition, key, position)
         log_mass = _check_start(path, state)
-        tuner = _Tuner.of(transition, position)
+        tuner = Tuner.of(transition, position)
         betas, records, log_z = [0.0], [], 0.0
         while betas[-1] < 1:
             beta, step = _next_beta(path, state, betas[-1])
             log_z += step.log_mean
             weight = np.exp(step.log_u - step.log_u.max())
-            tuner = tuner.rescaled(path, state.position, weight, beta)
+            slope = partial(_slope, path, state.position, beta)
+            tuner = tuner.rescaled(np.asarray(state.position), weight, slope)
             state = _take(state, _systematic(rng, weight))
             key = jax.random.fold_in(key, len(betas))
             state, tuner = _tune(path, tuner, state, key, beta, first=len(betas) == 1)
@@ -183,9 +156,9 @@ def run_pilot(
         betas=np.array(betas),
         discrepancy=np.array([d for d, _ in records]),
         log_reference_mass=log_mass,
-        transition=_by_temperature(betas, tuners),
+        transition=by_temperature(betas[1:], tuners),
         tau=np.array([t.tau for t in tuners]),
-        cost=np.array([_cost(transition, t.n_steps) for t in tuners]),
+        cost=np.array([t.cost for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
         position=np.asarray(state.position),
@@ -198,114 +171,15 @@ class _Increment(NamedTuple):
     discrepancy: Any
 
 
-@dataclass(frozen=True)
-class _Tuner:
-    """A kernel under tuning, and what has been learned about it."""
-
-    kernel: Any
-    free: frozenset[str]
-    step_limit: float
-    scale: np.ndarray
-    rung: int
-    scores: np.ndarray
-    tau: float
-    accept_rate: float
-
-    @classmethod
-    def of(cls, kernel: Transition, position: np.ndarray) -> "_Tuner":
-        names = ("step_size", "n_steps", "scale")
-        free = frozenset(n for n in names if getattr(kernel, n, False) is None)
-        d = max(position.shape[1], 1)
-        # Optimal scalings: d^(-1/4) for HMC (Beskos et al. 2013), d^(-1/2) for a random walk.
-        limit = 1.2 * d**-0.25 if getattr(kernel, "target_accept", 0) > 0.5 else 2.4 * d**-0.5
-        return cls(
-            kernel=kernel,
-            free=free,
-            step_limit=limit,
-            scale=np.ones(position.shape[1]),
-            rung=getattr(kernel, "start_rung", 0),
-            scores=np.full(_RUNGS, np.nan),
-            tau=2.0,
-            accept_rate=1.0,
-        )
-
-    def effort(self, rung: int) -> tuple[float, int]:
-        """Return the step size and the number of steps of a rung, those fixed by hand kept."""
-        fixed_size, fixed_steps = (getattr(self.kernel, n, 1) for n in ("step_size", "n_steps"))
-        if "n_steps" not in self.free:
-            return self.step_limit if "step_size" in self.free else fixed_size, fixed_steps
-        if "step_size" not in self.free:
-            return fixed_size, rung + 1
-        return self.kernel.effort(rung, self.step_limit)
-
-    @property
-    def n_steps(self) -> int:
-        return int(self.effort(self.rung)[1])
-
-    def built(self, rung: int | None = None) -> Any:
-        """Return the kernel with numbers in place of the free parameters."""
-        step_size, n_steps = self.effort(self.rung if rung is None else rung)
-        values = {
-            "step_size": np.asarray(float(step_size)),
-            "n_steps": np.asarray(int(n_steps)),
-            "scale": self.scale,
-        }
-        return replace(self.kernel, **{name: values[name] for name in self.free})
-
-    def rescaled(self, path: Path, position, weight: np.ndarray, beta: float) -> "_Tuner":
-        if "scale" not in self.free or position.shape[1] == 0:
-            return self
-        smooth = getattr(self.kernel, "uses_gradient", False)
-        slope = np.asarray(_gradient(path, position, beta)) if smooth else None
-        return replace(self, scale=scale_of(np.asarray(position), weight, slope))
-
-    def learned(self, rung: int, tau: float, accept_rate: float, stuck: float) -> "_Tuner":
-        """Return the tuner after two moves with the given rung of the ladder."""
-        step_size, n_steps = self.effort(rung)
-        cost = np.log(_cost(self.kernel, n_steps) * tau)
-        scores = self.scores.copy()
-        old = scores[rung]
-        scores[rung] = cost if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * cost
-        # The share of rejections is about proportional to the square of the step size.
-        wanted_rejected = 1 - getattr(self.kernel, "target_accept", 0.0)
-        rejected = max(1 - accept_rate, 1e-3)
-        if hasattr(self.kernel, "max_stuck"):
-            rejected = max(rejected, wanted_rejected * stuck / self.kernel.max_stuck)
-        ratio = np.sqrt(wanted_rejected / rejected)
-        wanted = step_size * np.clip(ratio, 0.25, 4.0)
-        return replace(
-            self,
-            scores=scores,
-            step_limit=float(np.sqrt(self.step_limit * wanted)),
-            tau=float(np.sqrt(tau * self.tau)) if rung == self.rung else self.tau,
-            accept_rate=accept_rate if rung == self.rung else self.accept_rate,
-        )
-
-    def settled(self) -> "_Tuner":
-        """Return the tuner on the best rung next to the present one."""
-        if "n_steps" not in self.free:
-            return self
-        low, high = max(self.rung - 1, 0), min(self.rung + 2, _RUNGS)
-        near = self.scores[low:high]
-        return self if np.isnan(near).all() else replace(self, rung=low + int(np.nanargmin(near)))
-
-    def rungs(self, moves: int) -> list[int]:
-        """Return which rungs to try at a temperature: the present one, and its neighbours."""
-        if "n_steps" not in self.free:
-            return [self.rung] * moves
-        near = [self.rung, max(self.rung - 1, 0), min(self.rung + 1, _RUNGS - 1)]
-        return (near * moves)[:moves]
-
-
-def _tune(path, tuner: _Tuner, state: KernelState, key, beta: float, first: bool):
+def _tune(path, tuner: Tuner, state: KernelState, key, beta: float, first: bool):
     """Move the particles a few times at one temperature, learning from each move."""
-    for i, rung in enumerate(tuner.rungs(_FIRST_MOVES if first else _MOVES)):
-        state, report = _move_twice(path, tuner.built(rung), state, key, beta, i)
+    for i, trial in enumerate(tuner.trials(first)):
+        state, report = _move_twice(path, tuner.built(trial), state, key, beta, i)
         report = jax.device_get(report)
         if report.nan:
             raise NanDensityError(report.nan_position)
-        tau = autocorrelation_time(float(report.first), float(report.second))
-        tuner = tuner.learned(rung, tau, float(report.accept_rate), float(report.stuck))
+        learned = Report(report.accept_rate, report.stuck, report.first, report.second)
+        tuner = tuner.learned(trial, learned)
     return state, tuner.settled()
 
 
@@ -324,17 +198,19 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
     keys = jax.random.split(jax.random.fold_in(key, number))
 
     def move(state: KernelState, key):
-        state, info = kernel.step(key, state, path, beta)
-        at = jnp.argmax(info.nan)
-        stuck = (info.accept_rate < _STUCK).mean()
-        outcome = path.velocity(state.terms, beta), info.accept_rate.mean(), stuck, info.nan[at]
-        return state, (*outcome, info.nan_position[at])
+        state, infos = step_by_parts(kernel, key, state, path, beta)
+        accept = jnp.stack([info.accept_rate.mean() for info in infos])
+        stuck = jnp.stack([(info.accept_rate < _STUCK).mean() for info in infos])
+        nan = jnp.concatenate([info.nan for info in infos])
+        at = jnp.argmax(nan)
+        where = jnp.concatenate([info.nan_position for info in infos])[at]
+        return state, (path.velocity(state.terms, beta), accept, stuck, nan[at], where)
 
     start = path.velocity(state.terms, beta)
     state, ((middle, end), accept, stuck, nan, where) = jax.lax.scan(move, state, keys)
     return state, _MoveReport(
-        accept_rate=accept.mean(),
-        stuck=stuck.mean(),
+        accept_rate=accept.mean(axis=0),
+        stuck=stuck.mean(axis=0),
         first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
         second=_correlation(start, end),
         nan=nan.any(),
@@ -343,6 +219,10 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
 
 
 _gradient = jax.jit(gradient)
+
+
+def _slope(path: Path, position: jax.Array, beta: float) -> np.ndarray:
+    return np.asarray(_gradient(path, position, beta))
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -420,20 +300,3 @@ def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
 @jax.jit
 def _take(state: KernelState, index: np.ndarray) -> KernelState:
     return jax.tree.map(lambda a: a[index], state)
-
-
-def _by_temperature(betas: list[float], tuners: list[_Tuner]) -> Transition:
-    if not tuners[0].free:
-        return tuners[0].kernel
-    kernels = [t.built() for t in tuners]
-    dense = max(np.ndim(t.scale) for t in tuners) == 2
-    if dense and "scale" in tuners[0].free:
-        kernels = [
-            replace(k, scale=k.scale if k.scale.ndim == 2 else jnp.diag(k.scale)) for k in kernels
-        ]
-    numeric = [jax.tree.map(jnp.asarray, k) for k in kernels]
-    # Shapes are compiled in: a few sizes serve any number of temperatures. What is added lies
-    # above beta = 1 and repeats the last kernel.
-    extra = -len(numeric) % _PADDING
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numeric, *[numeric[-1]] * extra)
-    return TunedTransition(jnp.asarray([*betas[1:], *range(2, extra + 2)]), stacked)

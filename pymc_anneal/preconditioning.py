@@ -22,7 +22,10 @@ _RIDGE = 1e-3
 
 
 def scale_of(
-    position: np.ndarray, weight: np.ndarray, gradient: np.ndarray | None = None
+    position: np.ndarray,
+    weight: np.ndarray,
+    gradient: np.ndarray | None = None,
+    dense: bool = True,
 ) -> np.ndarray:
     """Return the scale of a density.
 
@@ -34,6 +37,8 @@ def scale_of(
         Their weights, not all zero.
     gradient : ndarray, shape (n, d), optional
         Gradients of the log density at the particles; those that are not finite are left out.
+    dense
+        Whether correlations may count.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def scale_of(
     g = x if gradient is None else _centred(gradient, weight)
     deviation = np.sqrt(weight @ x**2) if gradient is None else _balance(weight, x, g)
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
-    if d == 1 or d > _MAX_DENSE or ess < 2 * d:
+    if not dense or d == 1 or d > _MAX_DENSE or ess < 2 * d:
         return deviation
     if gradient is None:
         ridge = d / (d + ess)

@@ -154,6 +154,8 @@ def fit_reference(
     ------
     ValueError
         There are no draws of the model, or the family is unknown.
+    NotImplementedError
+        The model has discrete variables, or a prior whose density is not normalised.
 
     Examples
     --------
@@ -161,6 +163,7 @@ def fit_reference(
     >>> pymc_anneal.sample_ais(model=model, reference=reference)
     """
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled.require_normalised("A reference other than the prior")
     draws = posterior_draws(idata, compiled).reshape(-1, compiled.ndim)
     spaced = np.linspace(0, len(draws) - 1, min(len(draws), _MAX_DRAWS)).astype(int)
     return fit_to_draws(compiled, draws[spaced], family)
@@ -191,8 +194,11 @@ def laplace_reference(
     ------
     ValueError
         The search finds no mode with positive curvature in all directions.
+    NotImplementedError
+        The model has discrete variables, or a prior whose density is not normalised.
     """
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled.require_normalised("A reference other than the prior")
     start = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
     with jax.enable_x64(True):
         log_density = _log_density(compiled)

@@ -17,7 +17,7 @@ import numpy as np
 
 from scipy.special import expit
 
-from pymc_anneal.base import Transition
+from pymc_anneal.base import Transition, reversal_of
 from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.compat import draws_ess
 from pymc_anneal.diagnostics import MAX_PARETO_K, weight_pareto_k
@@ -28,7 +28,7 @@ from pymc_anneal.model import CompiledModel
 from pymc_anneal.results import resample
 from pymc_anneal.rounds import Outcome, Session
 
-__all__ = ["Reverse", "disagreement", "resolve_posterior", "reversal_of", "run_reverse"]
+__all__ = ["Reverse", "disagreement", "resolve_posterior", "run_reverse"]
 
 _MIN_MOVES = 20
 _MOVES_PER_TAU = 5
@@ -198,11 +198,6 @@ def run_reverse(
     first = bar(forward, b)
     ess = min(draws_ess(first.reverse_terms), float(b.size))
     return Reverse(forward, run, bar(forward, b, ess), ess, name)
-
-
-def reversal_of(transition: Transition) -> Transition:
-    """Return the transition run backwards; one without a method ``reversal`` is its own."""
-    return transition.reversal() if hasattr(transition, "reversal") else transition
 
 
 def _spaced(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

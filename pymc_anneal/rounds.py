@@ -7,9 +7,10 @@ transitions make of the schedule. The counted rounds are frozen, each with strea
 import time
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from pymc_anneal import schedules
@@ -162,8 +163,7 @@ def _counted_rounds(
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    names: list[str] = [f.name for f in fields(kernel)] if is_dataclass(kernel) else []
-    free = any(getattr(kernel, name) is None for name in names)
+    free = any(leaf is None for leaf in jax.tree.leaves(kernel, is_leaf=lambda x: x is None))
     return free or options.fixed_steps is None or options.schedule is None
 
 

@@ -18,18 +18,12 @@ import pymc_anneal
 
 from pymc_anneal.base import Path, Transition
 from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
+from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import NanDensityError
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import (
-    PATHS,
-    TRANSITIONS,
-    Options,
-    resolve,
-    resolve_schedule,
-    seed_sequence,
-)
+from pymc_anneal.options import PATHS, Options, resolve, resolve_schedule, seed_sequence
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
 from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
@@ -97,7 +91,9 @@ def sample_ais(
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
     transition
         "hmc", "partial_refreshment", "mala", "random_walk", or a kernel; parameters of a kernel
-        that are None are tuned by the pilot.
+        that are None are tuned by the pilot. The discrete variables of a model are moved by
+        :class:`Gibbs` and :class:`IntegerWalk` beside the one named; an object has to move them
+        itself (see :func:`compose_transition`).
     max_rounds
         If the error misses the target, or cannot be trusted, another round with more steps
         follows, up to this number of rounds. All rounds count. A single round is exactly
@@ -170,9 +166,9 @@ def sample_ais(
         max_step=max_step,
         idata_kwargs=dict(idata_kwargs or {}),
     )
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     start = time.perf_counter()
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    kernel = transition_for(transition, compiled)
     the_path = resolve(path, PATHS, "path", Path, compiled.log_terms)
     check_reference(reference, the_path)
     posterior = resolve_posterior(reverse_from, compiled)
@@ -340,7 +336,7 @@ def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
     return {
         "path": type(session.path).__name__,
         "schedule": _schedule_name(options.schedule),
-        "transition": type(kernel).__name__,
+        "transition": getattr(kernel, "name", type(kernel).__name__),
         "reference": begun.name,
         "reference_costs": ", ".join(f"{n} {c:.4g}" for n, c in begun.costs.items()),
         "rounds": rounds,
@@ -358,12 +354,12 @@ def _schedule_name(schedule) -> str:
 
 def _step_sizes(transition: Transition, betas: np.ndarray) -> np.ndarray:
     """Step size of the transition at each temperature; NaN where it has none."""
-    if isinstance(transition, TunedTransition):
-        sizes = np.asarray(transition.kernel.step_size)
-        return np.interp(
-            betas[1:], np.asarray(transition.betas), np.broadcast_to(sizes, len(transition.betas))
-        )
-    return np.full(len(betas) - 1, float(getattr(transition, "step_size", None) or np.nan))
+    tuned = isinstance(transition, TunedTransition)
+    size = getattr(transition.kernel if tuned else transition, "step_size", None)
+    if size is None or not tuned:
+        return np.full(len(betas) - 1, np.nan if size is None else float(size))
+    sizes = np.broadcast_to(np.asarray(size), len(transition.betas))
+    return np.interp(betas[1:], np.asarray(transition.betas), sizes)
 
 
 def _posterior(session: Session, drawn: np.ndarray) -> xr.Dataset:

@@ -10,7 +10,19 @@ import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
 
-__all__ = ["proposals", "repeat", "scaled", "scaled_transpose", "select", "sound_nan"]
+__all__ = [
+    "empty_info",
+    "forbidden",
+    "merge_info",
+    "proposals",
+    "repeat",
+    "replaced",
+    "scaled",
+    "scaled_transpose",
+    "select",
+    "sound_nan",
+    "sweep",
+]
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
 _DIVERGENCE = 1000.0
@@ -98,6 +110,51 @@ def repeat(move, key: jax.Array, state: KernelState, n_steps) -> tuple[KernelSta
         return state, merge_info(total, info, 1 / n_steps)
 
     return jax.lax.fori_loop(0, n_steps, body, (state, empty_info(state.position)))
+
+
+def sweep(
+    move, key: jax.Array, state: KernelState, n_moves, count: int, backward: bool
+) -> tuple[KernelState, StepInfo]:
+    """Apply ``move(key, state, i) -> (state, info)`` for ``i`` through ``count`` coordinates.
+
+    Parameters
+    ----------
+    move
+        A move of the i-th coordinate.
+    key, state
+        Where to begin.
+    n_moves
+        Number of moves, a multiple of ``count``; it may be traced.
+    count
+        Number of coordinates.
+    backward
+        Whether to go through them from the last to the first.
+
+    Returns
+    -------
+    KernelState, StepInfo
+    """
+
+    def body(i, carry):
+        state, total = carry
+        at = count - 1 - i % count if backward else i % count
+        state, info = move(jax.random.fold_in(key, i), state, at)
+        return state, merge_info(total, info, 1 / n_moves)
+
+    return jax.lax.fori_loop(0, n_moves, body, (state, empty_info(state.position)))
+
+
+def replaced(position: jax.Array, coordinate, values: jax.Array) -> jax.Array:
+    """Return positions, shape ``(n, d)``, with one coordinate, which may be traced, replaced."""
+    return jnp.where(jnp.arange(position.shape[1]) == coordinate, values[:, None], position)
+
+
+def forbidden(path: Path, terms) -> jax.Array:
+    """Whether positions lie outside the reference's support, shape ``(n,)``.
+
+    A discrete proposal steps over its edge; the other terms may be anything there, also NaN.
+    """
+    return jnp.isneginf(path.log_density(terms, 0.0))
 
 
 def proposals(rung: int) -> int:

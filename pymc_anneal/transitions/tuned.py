@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, Scalar, StepInfo, Transition
+from pymc_anneal.base import KernelState, Path, Scalar, StepInfo, Transition, reversal_of
 
 __all__ = ["TunedTransition"]
 
@@ -52,8 +52,7 @@ class TunedTransition:
 
     def reversal(self) -> "TunedTransition":
         """Return the reversed kernel with the same parameters by temperature."""
-        kernel = self.kernel
-        return replace(self, kernel=kernel.reversal()) if hasattr(kernel, "reversal") else self
+        return replace(self, kernel=reversal_of(self.kernel))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

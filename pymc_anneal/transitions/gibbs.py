@@ -1,0 +1,128 @@
+"""Gibbs sampling of variables with few values (Geman & Geman 1984).
+
+One coordinate after the other is drawn from its exact conditional distribution under ``f_beta``,
+
+    P(x_j = v | rest) = f_beta(v, rest) / sum_u f_beta(u, rest),    v, u over the support of x_j,
+
+at the cost of one density for each value other than the present one. A draw of the conditional,
+and not a Metropolis move to another value: near ``beta = 0`` the latter would change a binary
+variable nearly always, and a sweep would lead from ``x`` to its complement and back, for which
+densities of interest (Ising) have the same value.
+
+A sweep in a fixed order is not reversible; its reversal is the sweep in the opposite order.
+
+Where variables are strongly coupled, one at a time is slow: a block of aligned spins, or the labels
+of a whole cluster, would have to pass through improbable states.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.transitions.metropolis import forbidden, replaced, sweep
+
+__all__ = ["Gibbs"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gibbs:
+    """Exact conditional draws of whole-numbered coordinates with finite support.
+
+    Parameters
+    ----------
+    coordinates : sequence of int
+        Which coordinates of the position it moves, in this order.
+    support : sequence of (int, int)
+        Smallest and largest value of each of them.
+    backward : bool
+        Whether to sweep in the opposite order.
+
+    Raises
+    ------
+    ValueError
+        The two sequences differ in length, or a support is empty.
+    """
+
+    coordinates: Sequence[int] = field(metadata={"static": True})
+    support: Sequence[tuple[int, int]] = field(metadata={"static": True})
+    backward: bool = field(default=False, metadata={"static": True})
+
+    def __post_init__(self):
+        # Tuples of numbers, which JAX can hash.
+        object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
+        support = tuple((int(low), int(high)) for low, high in self.support)
+        object.__setattr__(self, "support", support)
+        if len(self.support) != len(self.coordinates):
+            raise ValueError(
+                f"`support` has {len(self.support)} entries for {len(self.coordinates)} "
+                "coordinates; expected a pair (smallest, largest) for each."
+            )
+        for j, (low, high) in zip(self.coordinates, self.support, strict=True):
+            if high < low:
+                raise ValueError(f"The support of coordinate {j} is empty: {low} to {high}.")
+
+    @property
+    def _most(self) -> int:
+        """Number of values of the largest support, at least 2."""
+        return max([2, *(high - low + 1 for low, high in self.support)])
+
+    def cost(self, n_steps: int = 1) -> int:
+        """Return the evaluations of the density of a transition."""
+        return len(self.coordinates) * (self._most - 1)
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: Scalar) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+    def reversal(self) -> Self:
+        """Return the sweep in the opposite order."""
+        return replace(self, backward=not self.backward)
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
+    ) -> tuple[KernelState, StepInfo]:
+        """Sweep once; the acceptance reported is the probability to take another value."""
+        coordinates = jnp.asarray(self.coordinates)
+        low = jnp.asarray([low for low, _ in self.support])
+        size = jnp.asarray([high - low + 1 for low, high in self.support])
+        shift = jnp.arange(self._most)[:, None]
+
+        def move(key: jax.Array, state: KernelState, i) -> tuple[KernelState, StepInfo]:
+            j = coordinates[i]
+            # The support in cyclic order from the present value, whose density is known.
+            values = low[i] + jnp.mod(state.position[:, j] - low[i] + shift, size[i])
+            others = jax.vmap(lambda v: path.evaluate(replaced(state.position, j, v)))(values[1:])
+            terms = jax.tree.map(
+                lambda old, new: jnp.concatenate([old[None], new]), state.terms, others
+            )
+            log_density = jax.vmap(lambda t: path.log_density(t, beta))(terms)
+            outside = (shift >= size[i]) | jax.vmap(lambda t: forbidden(path, t))(terms)
+            nan = jnp.isnan(log_density) & ~outside
+            logits = jnp.where(outside | nan, -jnp.inf, log_density)
+            # Where every value has density zero, the first: the particle stays.
+            choice = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)
+            particle = jnp.arange(len(choice))
+            new = KernelState(
+                replaced(state.position, j, values[choice, particle]),
+                jax.tree.map(lambda leaf: leaf[choice, particle], terms),
+                state.auxiliary,
+            )
+            where = replaced(state.position, j, values[jnp.argmax(nan, axis=0), particle])
+            return new, StepInfo(_mobility(logits), nan.any(axis=0), where)
+
+        return sweep(move, key, state, len(self.coordinates), len(self.coordinates), self.backward)
+
+
+def _mobility(logits: jax.Array) -> jax.Array:
+    """Return the probability of a value other than the first, shape ``(n,)``."""
+    share = jax.nn.softmax(logits, axis=0)[0]
+    return 1 - jnp.where(jnp.isnan(share), 1.0, share)
