@@ -128,7 +128,10 @@ def _gibbs(variables: tuple[Variable, ...]) -> list[Gibbs]:
     for variable in filter(_is_small, variables):
         for j, (low, high) in enumerate(variable.support or (), start=variable.start):
             groups.setdefault((high - low).bit_length(), []).append((j, (low, high)))
-    return [Gibbs(*zip(*group, strict=True)) for _, group in sorted(groups.items())]
+    return [
+        Gibbs([j for j, _ in group], [bounds for _, bounds in group])
+        for _, group in sorted(groups.items())
+    ]
 
 
 def _coordinates(variables) -> list[int]:

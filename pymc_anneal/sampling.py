@@ -354,12 +354,12 @@ def _schedule_name(schedule) -> str:
 
 def _step_sizes(transition: Transition, betas: np.ndarray) -> np.ndarray:
     """Step size of the transition at each temperature; NaN where it has none."""
-    tuned = isinstance(transition, TunedTransition)
-    size = getattr(transition.kernel if tuned else transition, "step_size", None)
-    if size is None or not tuned:
-        return np.full(len(betas) - 1, np.nan if size is None else float(size))
-    sizes = np.broadcast_to(np.asarray(size), len(transition.betas))
-    return np.interp(betas[1:], np.asarray(transition.betas), sizes)
+    if not isinstance(transition, TunedTransition):
+        return np.full(len(betas) - 1, float(getattr(transition, "step_size", None) or np.nan))
+    size = getattr(transition.kernel, "step_size", None)
+    sizes = np.asarray(np.nan if size is None else size)
+    knots = np.asarray(transition.betas)
+    return np.interp(betas[1:], knots, np.broadcast_to(sizes, len(knots)))
 
 
 def _posterior(session: Session, drawn: np.ndarray) -> xr.Dataset:

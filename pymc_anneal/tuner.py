@@ -217,9 +217,7 @@ class Tuner:
         open_parts = [i for i, part in enumerate(self.parts) if part.free] or [0]
         return [Trial(i, rung) for i in open_parts for rung in self.parts[i].rungs(moves)]
 
-    def built(
-        self, trial: Trial | None = None, dense: Sequence[bool] | None = None
-    ) -> Transition:
+    def built(self, trial: Trial | None = None, dense: Sequence[bool] | None = None) -> Transition:
         """Return the transition with numbers in place of the free parameters.
 
         Parameters
@@ -236,8 +234,7 @@ class Tuner:
             )
             for i, part in enumerate(self.parts)
         ]
-        composed = isinstance(self.transition, Composition)
-        return replace(self.transition, kernels=tuple(kernels)) if composed else kernels[0]
+        return Composition(kernels) if isinstance(self.transition, Composition) else kernels[0]
 
     def rescaled(
         self, position: np.ndarray, weight: np.ndarray, gradient: Callable[[], np.ndarray]
@@ -276,7 +273,7 @@ def by_temperature(betas: Sequence[float], tuners: Sequence[Tuner]) -> Transitio
     """
     if not tuners[0].free:
         return tuners[0].transition
-    dense = [max(p.scale.ndim for p in parts) == 2 for parts in zip(*(t.parts for t in tuners))]
+    dense = [max(t.parts[i].scale.ndim for t in tuners) == 2 for i in range(len(tuners[0].parts))]
     numeric = [jax.tree.map(jnp.asarray, t.built(dense=dense)) for t in tuners]
     # Shapes are compiled in: a few sizes serve any number of temperatures. What is added lies
     # above beta = 1 and repeats the last kernel.

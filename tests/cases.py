@@ -55,6 +55,75 @@ def log_gamma_evidence(beta: float = 1.0) -> float:
     return float((special.gammaln(shape) - shape * np.log(rate) + prior).sum())
 
 
+# A target of discrete and continuous coordinates ``x = (a, c, log r, k, b)``, with exact marginals.
+CATEGORIES = np.array([0.2, 0.5, 0.3])  # of c = 3, 4, 5
+MIXED_SUPPORT = ((0, 1), (3, 5), (0, 1))  # of a, c, b
+MIXED_COORDINATES = (0, 1, 4)
+MIXED_SHAPE, MIXED_RATE, MIXED_COUNT, MIXED_MEAN = 2.0, 1.5, 2.5, 2.5
+
+
+def _discrete_terms(a, c, k, b, module):
+    """Log prior of the discrete coordinates, and what they alone add to V."""
+    log_prior = module.where(a == 1, np.log(0.3), np.log(0.7))
+    log_prior += module.where(b == 1, np.log(0.6), np.log(0.4))
+    inside = (c >= 3) & (c <= 5)
+    for value, share in enumerate(CATEGORIES, start=3):
+        log_prior += module.where(c == value, np.log(share), 0.0)
+    factorial = jax.scipy.special.gammaln if module is jnp else special.gammaln
+    log_prior += k * np.log(MIXED_MEAN) - MIXED_MEAN - factorial(module.maximum(k, 0) + 1.0)
+    inside &= (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1) & (k >= 0)
+    v = 0.9 * a * b - 0.7 * a * (c - 4) + 0.5 * b * (c == 3) + 0.3 * k * (a - 0.4 * b) - 0.06 * k**2
+    return module.where(inside, log_prior, -np.inf), v
+
+
+def _exposure(a, k):
+    return 0.6 + 0.8 * a + 0.15 * k
+
+
+def mixed_terms(x: jax.Array) -> LogTerms:
+    """Terms of the mixed target at one position of shape ``(5,)``.
+
+    ``a, b`` binary, ``c`` in {3, 4, 5}, ``k`` Poisson, ``r`` Gamma; all depend on each other
+    through V.
+    """
+    a, c, log_rate, k, b = x
+    log_prior, v = _discrete_terms(a, c, k, b, jnp)
+    constant = MIXED_SHAPE * np.log(MIXED_RATE) - special.gammaln(MIXED_SHAPE)
+    rate = jnp.exp(log_rate)
+    log_prior += MIXED_SHAPE * log_rate - MIXED_RATE * rate + constant
+    return LogTerms(log_prior, v + MIXED_COUNT * log_rate - _exposure(a, k) * rate)
+
+
+# Every discrete state, a, c, k, b; larger k have mass below 1e-20.
+MIXED_STATES = np.array(
+    [(a, c, k, b) for a in (0, 1) for c in (3, 4, 5) for k in range(40) for b in (0, 1)],
+    dtype=float,
+)
+
+
+def mixed_log_mass(beta: float) -> np.ndarray:
+    """Unnormalised log mass of each of ``MIXED_STATES`` under ``f_beta``, the rate integrated."""
+    a, c, k, b = MIXED_STATES.T
+    log_prior, v = _discrete_terms(a, c, k, b, np)
+    shape, rate = MIXED_SHAPE + beta * MIXED_COUNT, MIXED_RATE + beta * _exposure(a, k)
+    constant = MIXED_SHAPE * np.log(MIXED_RATE) - special.gammaln(MIXED_SHAPE)
+    return log_prior + beta * v + special.gammaln(shape) - shape * np.log(rate) + constant
+
+
+def mixed_evidence(beta: float = 1.0) -> float:
+    """Log normaliser of ``f_beta``."""
+    return float(special.logsumexp(mixed_log_mass(beta)))
+
+
+def mixed_draws(beta: float, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Exact draws under ``f_beta``, shape ``(draws, 5)``."""
+    mass = np.exp(mixed_log_mass(beta) - mixed_evidence(beta))
+    a, c, k, b = MIXED_STATES[rng.choice(len(mass), size=draws, p=mass / mass.sum())].T
+    shape = MIXED_SHAPE + beta * MIXED_COUNT
+    rate = rng.gamma(shape, 1 / (MIXED_RATE + beta * _exposure(a, k)))
+    return np.column_stack([a, c, np.log(rate), k, b])
+
+
 def start(path: Path, transition: Transition, key: jax.Array, position: np.ndarray) -> KernelState:
     """Return the state of particles that have not moved yet."""
     position = jnp.asarray(position)
@@ -203,6 +272,39 @@ TRANSITIONS = [
     Case("random_walk", "RandomWalkMetropolis", lambda: pma.RandomWalkMetropolis(1.5, 3, SCALE)),
     Case("tuned", "HMC", _tuned),
     Case("blackjax_hmc", "BlackJAXKernel", _blackjax),
+]
+
+
+GIBBS = pma.Gibbs(MIXED_COORDINATES, MIXED_SUPPORT)
+WALK = pma.IntegerWalk([3], 1.0, 2, 1.5)
+ON_RATE = pma.OnCoordinates(pma.HMC(0.9, 2, 0.7), [2])
+
+
+def _tuned_composition() -> TunedTransition:
+    parts = (ON_RATE, GIBBS, WALK)
+    stacked = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * 3), pma.Composition(parts))
+    return TunedTransition(jnp.asarray(BETAS), stacked)
+
+
+# On the mixed target.
+DISCRETE_TRANSITIONS = [
+    Case("gibbs", "Gibbs", lambda: GIBBS),
+    Case("integer_walk", "IntegerWalk", lambda: WALK),
+    Case(
+        "integer_walk_on_all",
+        "IntegerWalk",
+        lambda: pma.IntegerWalk([4, 0, 3, 1], 1.3, 1, np.array([0.5, 0.8, 1.5, 1.0])),
+    ),
+    Case("on_coordinates", "OnCoordinates", lambda: ON_RATE),
+    Case("composition", "Composition", lambda: pma.Composition([ON_RATE, GIBBS, WALK])),
+    Case(
+        "composition_with_momentum",
+        "Composition",
+        lambda: pma.Composition(
+            [GIBBS, pma.OnCoordinates(pma.PartialRefreshmentHMC(0.9, 2, 0.7), [2])]
+        ),
+    ),
+    Case("tuned_composition", "Composition", _tuned_composition),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from tests.cases import PATHS, REFERENCES, SCHEDULES, TRANSITIONS
+from tests.cases import DISCRETE_TRANSITIONS, PATHS, REFERENCES, SCHEDULES, TRANSITIONS
 
 ROOT = Path(pma.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -28,10 +28,12 @@ LAYERS = [
         "jaxify",
         "compat",
         "prior",
+        "supports",
     },
     {"transitions"},
     {"engine", "model", "options"},
-    {"pilot", "diagnostics"},
+    {"tuner", "diagnostics", "discrete"},
+    {"pilot"},
     {"plan", "results", "progress"},
     {"frozen", "bridge"},
     {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc", "summaries"},
@@ -47,13 +49,15 @@ ALLOWED = {
         "model",
         "prior",
         "jaxify",
+        "supports",
+        "discrete",
         "sampling",
         "bridge",
         "references",
         "panel",
         "calibration",
     },
-    "pytensor": {"model", "prior", "jaxify"},
+    "pytensor": {"model", "prior", "jaxify", "supports"},
     "xarray": {"results", "compat", "sampling", "plots", "smc"},
     "pandas": {"calibration", "comparison", "panel", "plots", "summaries"},
     "arviz": {"compat"},
@@ -188,7 +192,8 @@ def test_public_names() -> None:
 
 
 def test_cases_cover_every_export() -> None:
-    covered = {case.exported for case in [*SCHEDULES, *PATHS, *TRANSITIONS, *REFERENCES]}
+    kernels = [*TRANSITIONS, *DISCRETE_TRANSITIONS]
+    covered = {case.exported for case in [*SCHEDULES, *PATHS, *kernels, *REFERENCES]}
     plots = {name for name in pma.__all__ if name.startswith("plot_")}
     others = plots | {
         "Calibration",
@@ -200,6 +205,7 @@ def test_cases_cover_every_export() -> None:
         "compare",
         "compare_estimators",
         "compile_model",
+        "compose_transition",
         "fit_reference",
         "laplace_reference",
         "log_bayes_factor",

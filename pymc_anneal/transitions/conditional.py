@@ -32,7 +32,7 @@ class ConditionalPath:
 
     path: Any
     position: jax.Array
-    coordinates: tuple[int, ...] = field(metadata={"static": True})
+    coordinates: Sequence[int] = field(metadata={"static": True})
 
     def evaluate(self, position: jax.Array) -> PyTree:
         """Return the terms at positions of shape ``(n, len(coordinates))``."""
@@ -104,7 +104,7 @@ class OnCoordinates:
         return new, info._replace(nan_position=merged(whole, info.nan_position, given))
 
 
-def merged(whole: jax.Array, part: jax.Array, coordinates: tuple[int, ...]) -> jax.Array:
+def merged(whole: jax.Array, part: jax.Array, coordinates: Sequence[int]) -> jax.Array:
     """Return ``whole``, shape ``(n, d)``, with some columns replaced by those of ``part``.
 
     Runs of neighbours are concatenated: XLA's scatter on the CPU is a loop over its elements.
