@@ -5,6 +5,7 @@ __version__ = "0.1.0"
 from pymc_anneal import rbm
 from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.calibration import Calibration, calibrate
+from pymc_anneal.checkpoint import Checkpoint
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.panel import compare_estimators
@@ -50,6 +51,7 @@ __all__ = [
     "MALA",
     "BlackJAXKernel",
     "Calibration",
+    "Checkpoint",
     "CompiledModel",
     "GaussianReference",
     "GeometricPath",

@@ -35,6 +35,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base import LogTerms
 from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared, jaxify
+from pymc_anneal.portable import Portable
 from pymc_anneal.prior import PriorSampler
 
 __all__ = ["CompiledModel", "Variable", "compile_model", "simulate", "with_data"]
@@ -265,7 +266,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         model=model,
         variables=variables,
         ndim=ndim,
-        log_terms=partial(_log_terms, graph, variables, _dtypes(model), prior.log_mass),
+        log_terms=Portable(partial(_log_terms, graph, variables, _dtypes(model), prior.log_mass)),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*_notes(model, prior), *notes),
