@@ -38,6 +38,7 @@ from pymc_anneal.schedules import (
 )
 from pymc_anneal.smc import repair_smc
 from pymc_anneal.summaries import summary
+from pymc_anneal.tempered import TemperedTransition
 from pymc_anneal.transitions import (
     HMC,
     MALA,
@@ -61,6 +62,7 @@ __all__ = [
     "RandomWalkMetropolis",
     "ReferencePath",
     "StudentTReference",
+    "TemperedTransition",
     "bridge_evidence",
     "calibrate",
     "compare",

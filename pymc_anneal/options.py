@@ -1,7 +1,7 @@
 """The arguments of `sample_ais`, checked, and the objects that its short strings stand for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ __all__ = [
     "check_count",
     "check_target",
     "even_block",
+    "needs_pilot",
     "resolve",
     "resolve_schedule",
     "seed_sequence",
@@ -120,6 +121,11 @@ def resolve(value: Any, known: Mapping[str, Callable], name: str, contract: type
             f"of {sorted(known)} or an object with {required}."
         )
     return value
+
+
+def needs_pilot(kernel: Any) -> bool:
+    """Whether a kernel has parameters that are to be tuned."""
+    return is_dataclass(kernel) and any(getattr(kernel, f.name) is None for f in fields(kernel))
 
 
 def resolve_schedule(schedule):

@@ -8,7 +8,7 @@ import time
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -27,13 +27,13 @@ from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.options import Options
+from pymc_anneal.options import Options, needs_pilot
 from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_steps
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import combined_log_weights
 
-__all__ = ["Outcome", "Session", "run_rounds", "survey"]
+__all__ = ["Outcome", "Session", "plan_run", "run_rounds", "survey"]
 
 _MAX_TRIALS = 4
 _TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
@@ -134,8 +134,7 @@ def run_rounds(session: Session, kernel: Transition, pilot: Pilot | None = None)
     transition = kernel if pilot is None else pilot.transition
     steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
     if pilot is not None and options.fixed_steps is None:
-        trial = _trial(session, pilot, seed_trial)
-        plan = session.journal.stage("Plan", partial(_plan, session, pilot, trial))
+        plan = plan_run(session, pilot, seed_trial)
         steps, particles = plan.steps, plan.particles
     rounds = _counted_rounds(session, pilot, transition, steps, particles, seed_rounds)
     return Outcome(pilot, plan, rounds, transition)
@@ -175,9 +174,7 @@ def _counted_rounds(
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    names: list[str] = [f.name for f in fields(kernel)] if is_dataclass(kernel) else []
-    free = any(getattr(kernel, name) is None for name in names)
-    return free or options.fixed_steps is None or options.schedule is None
+    return needs_pilot(kernel) or options.fixed_steps is None or options.schedule is None
 
 
 def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
@@ -191,6 +188,12 @@ def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -
         return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
 
     return session.journal.stage("Pilot", run)
+
+
+def plan_run(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Plan:
+    """Plan the counted run, from a trial."""
+    trial = _trial(session, pilot, seed)
+    return session.journal.stage("Plan", partial(_plan, session, pilot, trial))
 
 
 def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> FrozenRun:

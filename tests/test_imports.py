@@ -37,7 +37,7 @@ LAYERS = [
     {"frozen", "bridge"},
     {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc", "summaries"},
     {"reverse", "start"},
-    {"sampling", "calibration"},
+    {"sampling", "calibration", "tempered"},
     {"__init__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -54,6 +54,7 @@ ALLOWED = {
         "panel",
         "calibration",
         "fingerprint",
+        "tempered",
     },
     "pytensor": {"model", "prior", "jaxify", "fingerprint"},
     "xarray": {"results", "compat", "sampling", "plots", "smc"},
@@ -198,6 +199,7 @@ def test_cases_cover_every_export() -> None:
         "CompiledModel",
         "LogBayesFactor",
         "LogEvidence",
+        "TemperedTransition",
         "bridge_evidence",
         "calibrate",
         "compare",
