@@ -8,6 +8,7 @@ from pymc_anneal.calibration import Calibration, calibrate
 from pymc_anneal.checkpoint import Checkpoint
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.modes import Mode, find_mode
 from pymc_anneal.panel import compare_estimators
 from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.plots import (
@@ -16,8 +17,10 @@ from pymc_anneal.plots import (
     plot_log_weights,
     plot_running_evidence,
     plot_schedule,
+    plot_sensitivity,
     plot_thermodynamic,
 )
+from pymc_anneal.power_posterior import power_posterior
 from pymc_anneal.references import (
     GaussianReference,
     StudentTReference,
@@ -36,6 +39,7 @@ from pymc_anneal.schedules import (
     sigmoid_schedule,
     variational_schedule,
 )
+from pymc_anneal.sensitivity import sensitivity
 from pymc_anneal.smc import repair_smc
 from pymc_anneal.summaries import summary
 from pymc_anneal.tempered import TemperedTransition
@@ -58,6 +62,7 @@ __all__ = [
     "GeometricPath",
     "LogBayesFactor",
     "LogEvidence",
+    "Mode",
     "PartialRefreshmentHMC",
     "RandomWalkMetropolis",
     "ReferencePath",
@@ -69,6 +74,7 @@ __all__ = [
     "compare_estimators",
     "compile_model",
     "decelerate",
+    "find_mode",
     "fit_reference",
     "geometric_schedule",
     "laplace_reference",
@@ -81,12 +87,15 @@ __all__ = [
     "plot_log_weights",
     "plot_running_evidence",
     "plot_schedule",
+    "plot_sensitivity",
     "plot_thermodynamic",
+    "power_posterior",
     "power_schedule",
     "rbm",
     "repair_smc",
     "salakhutdinov_murray_schedule",
     "sample_ais",
+    "sensitivity",
     "sigmoid_schedule",
     "summary",
     "variational_schedule",

@@ -38,7 +38,14 @@ from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared
 from pymc_anneal.portable import Portable
 from pymc_anneal.prior import PriorSampler
 
-__all__ = ["CompiledModel", "Variable", "compile_model", "simulate", "with_data"]
+__all__ = [
+    "CompiledModel",
+    "Variable",
+    "compile_model",
+    "log_point_density",
+    "simulate",
+    "with_data",
+]
 
 
 class Variable(NamedTuple):
@@ -300,6 +307,26 @@ def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]
         return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
     return log_terms
+
+
+def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:
+    """Return the log posterior density of the constrained parameters as a function of x.
+
+    What :func:`pymc.find_MAP` maximises: prior times likelihood, without Jacobians.
+    """
+    model = compiled.model
+    inputs, outputs = model.value_vars, [_scalar(model.logp(jacobian=False))]
+    try:
+        graph = jaxify(inputs, outputs)
+        split = partial(_split, compiled.variables, _dtypes(model))
+        jax.eval_shape(lambda x: graph(*split(x)), jnp.zeros(compiled.ndim))
+    except Exception:  # as in _log_graph
+        graph = callback_graph(inputs, freeze_shared(outputs))
+    return Portable(partial(_log_point, graph, compiled.variables, _dtypes(model)))
+
+
+def _log_point(graph: JaxGraph, variables, dtypes, x: jax.Array) -> jax.Array:
+    return jnp.asarray(graph(*_split(variables, dtypes, x))[0], jnp.float64)
 
 
 def simulate(
