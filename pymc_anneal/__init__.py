@@ -5,9 +5,11 @@ __version__ = "0.1.0"
 from pymc_anneal import rbm
 from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.calibration import Calibration, calibrate
+from pymc_anneal.checkpoint import Checkpoint
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.discrete import compose_transition
 from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.modes import Mode, find_mode
 from pymc_anneal.panel import compare_estimators
 from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.plots import (
@@ -16,8 +18,10 @@ from pymc_anneal.plots import (
     plot_log_weights,
     plot_running_evidence,
     plot_schedule,
+    plot_sensitivity,
     plot_thermodynamic,
 )
+from pymc_anneal.power_posterior import power_posterior
 from pymc_anneal.references import (
     GaussianReference,
     StudentTReference,
@@ -36,8 +40,10 @@ from pymc_anneal.schedules import (
     sigmoid_schedule,
     variational_schedule,
 )
+from pymc_anneal.sensitivity import sensitivity
 from pymc_anneal.smc import repair_smc
 from pymc_anneal.summaries import summary
+from pymc_anneal.tempered import TemperedTransition
 from pymc_anneal.transitions import (
     HMC,
     MALA,
@@ -55,6 +61,7 @@ __all__ = [
     "MALA",
     "BlackJAXKernel",
     "Calibration",
+    "Checkpoint",
     "CompiledModel",
     "Composition",
     "GaussianReference",
@@ -63,11 +70,13 @@ __all__ = [
     "IntegerWalk",
     "LogBayesFactor",
     "LogEvidence",
+    "Mode",
     "OnCoordinates",
     "PartialRefreshmentHMC",
     "RandomWalkMetropolis",
     "ReferencePath",
     "StudentTReference",
+    "TemperedTransition",
     "bridge_evidence",
     "calibrate",
     "compare",
@@ -75,6 +84,7 @@ __all__ = [
     "compile_model",
     "compose_transition",
     "decelerate",
+    "find_mode",
     "fit_reference",
     "geometric_schedule",
     "laplace_reference",
@@ -87,12 +97,15 @@ __all__ = [
     "plot_log_weights",
     "plot_running_evidence",
     "plot_schedule",
+    "plot_sensitivity",
     "plot_thermodynamic",
+    "power_posterior",
     "power_schedule",
     "rbm",
     "repair_smc",
     "salakhutdinov_murray_schedule",
     "sample_ais",
+    "sensitivity",
     "sigmoid_schedule",
     "summary",
     "variational_schedule",

@@ -15,7 +15,6 @@ import threading
 import time
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,11 +32,14 @@ __all__ = [
     "BlockResult",
     "Ladder",
     "NanDensityError",
+    "Progress",
+    "Snapshot",
     "Stats",
+    "Stopped",
     "key_of",
+    "last_progress",
     "merge_stats",
     "run_block",
-    "run_blocks",
 ]
 
 # Steps compiled into one call; the number really taken is set at run time.
@@ -58,6 +60,9 @@ class NanDensityError(ValueError):
     def __init__(self, position: np.ndarray):
         super().__init__(f"The log density is NaN at x = {position}.")
         self.position = position
+
+    def __reduce__(self) -> tuple:
+        return NanDensityError, (self.position,)
 
 
 class Stats(NamedTuple):
@@ -171,6 +176,30 @@ class _Carry(NamedTuple):
     nan_position: jax.Array
 
 
+class Snapshot(NamedTuple):
+    """A block part of the way; it goes on from here to the same bits as a block left alone.
+
+    Attributes
+    ----------
+    done : int
+        Steps taken.
+    seconds : float
+        Time they took.
+    carry
+        The particles, as numpy arrays.
+    rows : list of Stats
+        Statistics of the steps, in pieces.
+    ladder : list of Ladder
+        The rungs passed.
+    """
+
+    done: int
+    seconds: float
+    carry: _Carry
+    rows: list[Stats]
+    ladder: list[Ladder]
+
+
 class Stopped(Exception):
     """The block was told to stop before its last step."""
 
@@ -182,59 +211,12 @@ def key_of(seed: np.random.SeedSequence) -> jax.Array:
     )
 
 
-def run_blocks(
-    blocks: Sequence[Block],
-    executor: Executor,
-    report: Callable[[int, Progress], None] = lambda block, progress: None,
-) -> list[BlockResult]:
-    """Run blocks on an executor's workers.
-
-    Parameters
-    ----------
-    blocks
-        The work.
-    executor
-        Thread pool; the result is the same for any number of workers.
-    report
-        Called with the index of a block and its progress, from the workers' threads.
-
-    Returns
-    -------
-    list of BlockResult
-        In the order of the blocks. After Ctrl-C, the blocks that had finished.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Ctrl-C before any block had finished.
-    NanDensityError
-        See :func:`run_block`.
-    """
-    stop = threading.Event()
-    futures = [
-        executor.submit(run_block, block, partial(report, i), stop)
-        for i, block in enumerate(blocks)
-    ]
-    try:
-        return [future.result() for future in futures]
-    except BaseException as error:
-        stop.set()
-        for future in futures:
-            future.cancel()
-        finished = [f.result() for f in futures if _succeeded(f)]
-        if isinstance(error, KeyboardInterrupt) and finished:
-            return finished
-        raise
-
-
-def _succeeded(future: Future) -> bool:
-    return not future.cancelled() and future.exception() is None
-
-
 def run_block(
     block: Block,
     report: Callable[[Progress], None] = lambda progress: None,
     stop: threading.Event | None = None,
+    keep: Callable[[Callable[[], Snapshot]], None] = lambda take: None,
+    resume: Snapshot | None = None,
 ) -> BlockResult:
     """Anneal one block of particles.
 
@@ -246,25 +228,28 @@ def run_block(
         Called a few times a second.
     stop
         When set, the block ends early by raising :class:`Stopped`.
+    keep
+        Called as often with a function that takes a snapshot.
+    resume
+        Where to go on; default: at the start.
 
     Returns
     -------
     BlockResult
+        The same whether the block was resumed or not, but for the time.
 
     Raises
     ------
     NanDensityError
         The log density is NaN at a start position or at a sound proposal.
     """
-    begin = time.perf_counter()
-    rows: list[Stats] = []
     with jax.enable_x64(True):
         key_start, key_run = jax.random.split(key_of(block.seed))
-        carry = _start(block.path, block.transition, key_start, block.position, block.chains)
-        _raise_nan_terms(block.path, carry.state)
-        done, first, longest, total = 0, 0, 1, len(block.betas) - 1
+        begun = resume or _begun(block, key_start)
+        done, rows, ladder, clock = begun.done, [*begun.rows], [*begun.ladder], _Clock(begun)
+        carry = jax.tree.map(jnp.array, begun.carry)  # its memory is handed on
+        longest, total = 1, len(block.betas) - 1
         backward = bool(block.betas[0] > block.betas[-1])
-        ladder = [_recorded(block, 0, carry)] if len(block.rungs) else []
         while done < total:
             if stop is not None and stop.is_set():
                 raise Stopped
@@ -284,14 +269,14 @@ def run_block(
                 chains=block.chains,
                 backward=backward,
             )
-            rows.append(Stats(*(np.asarray(s)[:size] for s in carry.stats)))
+            rows.append(Stats(*(np.asarray(s)[:size].copy() for s in carry.stats)))
             done += size
             if done in block.rungs:
                 ladder.append(_recorded(block, done, carry))
-            if len(rows) == 1:
-                begin, first = time.perf_counter(), done  # the first call compiles
+            clock.stepped(done)
             _raise_nan(rows[-1], carry)
             report(_progress(done, block, rows[-1]))
+            keep(partial(_snapshot, done, clock, carry, rows, ladder))
             if size == longest < _CHUNK and time.perf_counter() - tick < _INTERVAL / 2:
                 longest *= 2
         position = np.asarray(carry.state.position)
@@ -300,9 +285,38 @@ def run_block(
         position=position.reshape(block.chains, len(log_weight) // block.chains, position.shape[1]),
         log_weight=log_weight.reshape(block.chains, -1),
         stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
-        seconds=(time.perf_counter() - begin) * total / max(total - first, 1),
+        seconds=clock.seconds(total),
         ladder=Ladder(*map(np.array, zip(*ladder, strict=True))) if ladder else _EMPTY,
     )
+
+
+def _begun(block: Block, key: jax.Array) -> Snapshot:
+    carry = _start(block.path, block.transition, key, block.position, block.chains)
+    _raise_nan_terms(block.path, carry.state)
+    return Snapshot(0, 0.0, carry, [], [_recorded(block, 0, carry)] if len(block.rungs) else [])
+
+
+def _snapshot(done: int, clock: "_Clock", carry: _Carry, rows, ladder) -> Snapshot:
+    # Copies: the next call takes the carry's memory.
+    held = jax.tree.map(np.array, carry)
+    return Snapshot(done, clock.seconds(done), held, list(rows), list(ladder))
+
+
+class _Clock:
+    """Time of the steps taken, leaving out the first call, which compiles."""
+
+    def __init__(self, begun: Snapshot):
+        self._begun, self._first = begun, begun.done
+        self._since = time.perf_counter()
+
+    def stepped(self, done: int) -> None:
+        if self._first == self._begun.done:
+            self._since, self._first = time.perf_counter(), done
+
+    def seconds(self, done: int) -> float:
+        """Return the time of all steps so far, the first call at the rate of the others."""
+        share = (done - self._begun.done) / max(done - self._first, 1)
+        return self._begun.seconds + (time.perf_counter() - self._since) * share
 
 
 _EMPTY = Ladder(*[np.zeros((0, 0, 0))] * len(Ladder._fields))
@@ -325,6 +339,11 @@ def _record(path: Path, carry: _Carry, betas) -> Ladder:
         down=path.log_ratio(terms, betas[0], betas[1]),
         velocity=path.velocity(terms, betas[1]),
     )
+
+
+def last_progress(block: Block, result: BlockResult) -> Progress:
+    """Return where a finished block stands."""
+    return _progress(len(block.betas) - 1, block, result.stats)
 
 
 def _raise_nan_terms(path: Path, state: KernelState) -> None:

@@ -1,14 +1,15 @@
 """A frozen run: blocks of particles annealed by workers, and put together."""
 
-import os
-
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_anneal.engine import Block, Ladder, Stats, merge_stats, run_blocks
+from pymc_anneal.checkpoint import BlockStore
+from pymc_anneal.engine import Block, Ladder, Stats, merge_stats
+from pymc_anneal.executors import run_blocks, workers_of
 from pymc_anneal.progress import ProgressDisplay
 
 __all__ = ["FrozenRun", "anneal", "spaced_rungs"]
@@ -58,9 +59,14 @@ class FrozenRun:
 
 
 def anneal(
-    blocks: Sequence[Block], display: ProgressDisplay, name: str, cores: int | None = None
+    blocks: Sequence[Block],
+    display: ProgressDisplay,
+    name: str,
+    cores: int | None = None,
+    executor: Executor | None = None,
+    store: BlockStore | None = None,
 ) -> FrozenRun:
-    """Anneal blocks of the same schedule on worker threads.
+    """Anneal blocks of the same schedule on the workers of an executor.
 
     Parameters
     ----------
@@ -69,7 +75,11 @@ def anneal(
     display
         Where to show progress, under ``name``.
     cores
-        Number of workers; default: the processors available.
+        Number of workers; default: the executor's, or the processors available.
+    executor
+        Default: threads of this process.
+    store
+        See :func:`run_blocks`.
 
     Returns
     -------
@@ -81,9 +91,9 @@ def anneal(
         Ctrl-C before any block had finished; after that, what has finished is returned.
     """
     display.start_round(name, len(blocks), len(blocks[0].betas) - 1)
-    workers = cores or _processors()
-    with ThreadPoolExecutor(workers) as executor:
-        results = run_blocks(blocks, executor, display.block)
+    workers = workers_of(executor, cores)
+    with nullcontext(executor) if executor else ThreadPoolExecutor(workers) as crew:
+        results = run_blocks(blocks, crew, display.block, store)
     return FrozenRun(
         betas=blocks[0].betas,
         log_weight=np.concatenate([r.log_weight for r in results], axis=1),
@@ -106,9 +116,3 @@ def spaced_rungs(steps: int, barrier: float = np.nan) -> np.ndarray:
     """
     wanted = np.clip(np.nan_to_num(np.ceil(2 * barrier), nan=_RUNGS[0]), *_RUNGS)
     return np.unique(np.linspace(0, steps, int(min(steps, wanted)) + 1).round().astype(int))
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -18,6 +18,7 @@ import threading
 import warnings
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +48,32 @@ jax.config.update("jax_enable_x64", _X64)
 
 __all__ = ["JaxGraph", "callback_graph", "compiled", "freeze_shared", "jaxify"]
 
-JaxGraph = Callable[..., tuple[jax.Array, ...]]
+
+class JaxGraph:
+    """A JAX function of one point, translated from a graph.
+
+    Takes one array per input of the graph and returns a tuple with one array per output. What is
+    pickled is the graph: who receives it translates it again.
+
+    Parameters
+    ----------
+    translate
+        From the graph to the function.
+    graph
+        What it understands.
+    """
+
+    def __init__(self, translate: Callable[[Any], Callable], graph: Any):
+        _use_double_precision()
+        self._translate, self._graph = translate, graph
+        self._function = translate(graph)
+
+    def __call__(self, *point: jax.Array) -> tuple[jax.Array, ...]:
+        """Evaluate at a point."""
+        return self._function(*point)
+
+    def __reduce__(self) -> tuple:
+        return JaxGraph, (self._translate, self._graph)
 
 
 class FastSoftplus(Softplus):
@@ -150,15 +176,13 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
 
     Returns
     -------
-    Callable
-        Takes one array per input and returns a tuple with one array per output.
+    JaxGraph
 
     Raises
     ------
     NotImplementedError
         An Op of the graph has no JAX form.
     """
-    _use_double_precision()
     fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
     for rewriter in _CHECKS:
         rewriter.rewrite(fgraph)
@@ -166,7 +190,7 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     JAX.excluding("fusion").optimizer.rewrite(fgraph)
     for rewriter in _FAST_FORMS:
         rewriter.rewrite(fgraph)
-    return jax_funcify(fgraph)
+    return JaxGraph(jax_funcify, fgraph)
 
 
 def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
@@ -184,11 +208,13 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
 
     Returns
     -------
-    Callable
-        As :func:`jaxify`.
+    JaxGraph
     """
-    _use_double_precision()
-    inputs, outputs = list(inputs), list(outputs)
+    return JaxGraph(_calling_back, (list(inputs), list(outputs)))
+
+
+def _calling_back(graph_: tuple[list[Variable], list[Variable]]) -> Callable:
+    inputs, outputs = graph_
     values = compiled(inputs, outputs)
     real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
     wrt = [inputs[i] for i in real]

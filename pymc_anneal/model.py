@@ -40,10 +40,18 @@ from pytensor.tensor.random.basic import MultinomialRV
 
 from pymc_anneal.base import LogTerms
 from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared, jaxify
+from pymc_anneal.portable import Portable
 from pymc_anneal.prior import PriorSampler
 from pymc_anneal.supports import finite_support
 
-__all__ = ["CompiledModel", "Variable", "compile_model", "simulate", "with_data"]
+__all__ = [
+    "CompiledModel",
+    "Variable",
+    "compile_model",
+    "log_point_density",
+    "simulate",
+    "with_data",
+]
 
 
 class Variable(NamedTuple):
@@ -288,7 +296,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         model=model,
         variables=variables,
         ndim=ndim,
-        log_terms=partial(_log_terms, graph, variables, _dtypes(model), prior.log_mass),
+        log_terms=Portable(partial(_log_terms, graph, variables, _dtypes(model), prior.log_mass)),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*_notes(model, prior), *notes),
@@ -322,6 +330,26 @@ def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]
         return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
     return log_terms
+
+
+def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:
+    """Return the log posterior density of the constrained parameters as a function of x.
+
+    What :func:`pymc.find_MAP` maximises: prior times likelihood, without Jacobians.
+    """
+    model = compiled.model
+    inputs, outputs = model.value_vars, [_scalar(model.logp(jacobian=False))]
+    try:
+        graph = jaxify(inputs, outputs)
+        split = partial(_split, compiled.variables, _dtypes(model))
+        jax.eval_shape(lambda x: graph(*split(x)), jnp.zeros(compiled.ndim))
+    except Exception:  # as in _log_graph
+        graph = callback_graph(inputs, freeze_shared(outputs))
+    return Portable(partial(_log_point, graph, compiled.variables, _dtypes(model)))
+
+
+def _log_point(graph: JaxGraph, variables, dtypes, x: jax.Array) -> jax.Array:
+    return jnp.asarray(graph(*_split(variables, dtypes, x))[0], jnp.float64)
 
 
 def simulate(

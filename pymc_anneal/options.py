@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from pymc_anneal import schedules
@@ -19,6 +20,7 @@ __all__ = [
     "check_count",
     "check_target",
     "even_block",
+    "needs_pilot",
     "resolve",
     "resolve_schedule",
     "seed_sequence",
@@ -120,6 +122,11 @@ def resolve(value: Any, known: Mapping[str, Callable], name: str, contract: type
             f"of {sorted(known)} or an object with {required}."
         )
     return value
+
+
+def needs_pilot(kernel: Any) -> bool:
+    """Whether a kernel has parameters that are to be tuned."""
+    return any(leaf is None for leaf in jax.tree.leaves(kernel, is_leaf=lambda x: x is None))
 
 
 def resolve_schedule(schedule):

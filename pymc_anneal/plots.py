@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from pymc_anneal.compat import group, has_group
 from pymc_anneal.results import log_evidence
+from pymc_anneal.sensitivity import sensitivity
 
 __all__ = [
     "plot_annealing",
@@ -21,6 +22,7 @@ __all__ = [
     "plot_log_weights",
     "plot_running_evidence",
     "plot_schedule",
+    "plot_sensitivity",
     "plot_thermodynamic",
 ]
 
@@ -214,6 +216,39 @@ def plot_compare(table: pd.DataFrame, *, ax: Any = None, figsize: Any = None) ->
     axis.set_yticks(row, labels)
     axis.set(xlabel="log Bayes factor against the best (nats)", ylim=(-0.6, len(table) - 0.4))
     return axis
+
+
+def plot_sensitivity(
+    data: Any, var_names: Any = None, *, axes: Any = None, figsize: Any = None
+) -> Any:
+    """Plot mean and 94 % interval of variables against the inverse temperature.
+
+    Parameters
+    ----------
+    data : InferenceData or DataTree
+        Result of :func:`power_posterior`.
+    var_names
+        Variables to show. Default: all.
+    axes : array of matplotlib Axes, optional
+        As many as there are variables, the entries of an array counted apart.
+    figsize : (float, float), optional
+
+    Returns
+    -------
+    ndarray of matplotlib Axes
+        The posterior is marked by a dashed line.
+    """
+    table = sensitivity(data, var_names)
+    labels = table.index.unique("variable")
+    axes = _axes(axes, figsize or (3.2 * len(labels), 3.0), len(labels))
+    for axis, label in zip(axes, labels, strict=True):
+        rows = table.loc[label]
+        power = rows.index.to_numpy()
+        axis.fill_between(power, rows["lower"], rows["upper"], color="C0", alpha=0.2, lw=0)
+        axis.plot(power, rows["mean"], color="C0", marker="o")
+        axis.axvline(1.0, color="0.5", ls="--", lw=0.8)
+        axis.set(xlabel=r"inverse temperature $\beta$", ylabel=label)
+    return axes
 
 
 def _annealing(idata: Any) -> xr.Dataset:

@@ -7,14 +7,16 @@ transitions make of the schedule. The counted rounds are frozen, each with strea
 import time
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from pymc_anneal import schedules
 from pymc_anneal.base import Path, Transition
+from pymc_anneal.checkpoint import Journal
 from pymc_anneal.diagnostics import (
     MAX_PARETO_K,
     discrepancies,
@@ -25,13 +27,13 @@ from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.options import Options
+from pymc_anneal.options import Options, needs_pilot
 from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_steps
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import combined_log_weights
 
-__all__ = ["Outcome", "Session", "run_rounds", "survey"]
+__all__ = ["Outcome", "Session", "plan_run", "run_rounds", "survey"]
 
 _MAX_TRIALS = 4
 _TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
@@ -40,7 +42,10 @@ _MAX_GROWTH = 8.0  # of the number of steps from one round to the next
 
 @dataclass(frozen=True)
 class Session:
-    """What all stages of a run share; ``draw_reference`` draws what the path starts with."""
+    """What all stages of a run share; ``draw_reference`` draws what the path starts with.
+
+    Stages whose result depends on the clock, or that take long, go through the ``journal``.
+    """
 
     compiled: CompiledModel
     path: Path
@@ -48,6 +53,8 @@ class Session:
     options: Options
     display: ProgressDisplay
     seed: np.random.SeedSequence
+    executor: Executor | None = None
+    journal: Journal = field(default_factory=Journal)
 
     def blocks(
         self,
@@ -67,7 +74,11 @@ class Session:
 
     def run(self, name: str, blocks: list[Block]) -> FrozenRun:
         """Anneal blocks on the workers."""
-        return anneal(blocks, self.display, name, self.options.cores)
+        store = self.journal.blocks(name)
+        run = anneal(blocks, self.display, name, self.options.cores, self.executor, store)
+        if run.interrupted:
+            self.journal.close()
+        return run
 
 
 class Survey(NamedTuple):
@@ -123,8 +134,7 @@ def run_rounds(session: Session, kernel: Transition, pilot: Pilot | None = None)
     transition = kernel if pilot is None else pilot.transition
     steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
     if pilot is not None and options.fixed_steps is None:
-        trial = _trial(session, pilot, seed_trial)
-        plan = _plan(session, pilot, trial)
+        plan = plan_run(session, pilot, seed_trial)
         steps, particles = plan.steps, plan.particles
     rounds = _counted_rounds(session, pilot, transition, steps, particles, seed_rounds)
     return Outcome(pilot, plan, rounds, transition)
@@ -154,7 +164,8 @@ def _counted_rounds(
                 raise
             rounds[-1] = replace(rounds[-1], interrupted=True)  # the rounds before are whole
         seconds_left = 60 * options.max_minutes - (time.perf_counter() - begin)
-        growth = _growth(options, rounds[-1], seconds_left)
+        decide = partial(_growth, options, rounds[-1], seconds_left)
+        growth = session.journal.stage("Growth", decide)
         if growth is None:
             break
         steps = int(np.ceil(steps * growth))
@@ -163,17 +174,26 @@ def _counted_rounds(
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    free = any(leaf is None for leaf in jax.tree.leaves(kernel, is_leaf=lambda x: x is None))
-    return free or options.fixed_steps is None or options.schedule is None
+    return needs_pilot(kernel) or options.fixed_steps is None or options.schedule is None
 
 
 def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
     """Run the pilot from draws of the reference."""
     seed_start, seed_run = seed.spawn(2)
     n = max(session.options.chains * session.options.block_draws, 256)
-    position = session.draw_reference(seed_start, n)
-    session.display.start_pilot()
-    return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
+
+    def run() -> Pilot:
+        position = session.draw_reference(seed_start, n)
+        session.display.start_pilot()
+        return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
+
+    return session.journal.stage("Pilot", run)
+
+
+def plan_run(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Plan:
+    """Plan the counted run, from a trial."""
+    trial = _trial(session, pilot, seed)
+    return session.journal.stage("Plan", partial(_plan, session, pilot, trial))
 
 
 def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> FrozenRun:

@@ -3,10 +3,12 @@
 Pilot (adaptive) -> trial (frozen, measures mixing) -> plan -> counted rounds (frozen) -> result.
 """
 
+import os
 import time
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +19,13 @@ import xarray as xr
 import pymc_anneal
 
 from pymc_anneal.base import Path, Transition
+from pymc_anneal.checkpoint import Checkpoint, Journal, open_journal
 from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
 from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import NanDensityError
 from pymc_anneal.estimators import ais
+from pymc_anneal.executors import check_executor
+from pymc_anneal.fingerprint import describe, describe_model, describe_versions
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.options import PATHS, Options, resolve, resolve_schedule, seed_sequence
@@ -50,6 +55,8 @@ def sample_ais(
     max_minutes: float = 20.0,
     cores: int | None = None,
     block_size: int | None = None,
+    executor: Executor | None = None,
+    checkpoint: str | os.PathLike | Checkpoint | None = None,
     random_seed: Any = None,
     progressbar: bool = True,
     model: pm.Model | CompiledModel | None = None,
@@ -105,10 +112,19 @@ def sample_ais(
         verdict tells if the error suffers. Where it cuts, the result depends on the machine's
         speed as well as on the seed; ``numpy.inf`` switches it off.
     cores
-        Worker threads. Default: the processors available.
+        Worker threads, or the number of workers of the executor. Default: the processors
+        available, or what the executor says.
     block_size
         Particles annealed at a time by a worker. The result depends on it (as it does on the
         seed), and not on the number of workers.
+    executor
+        Any :class:`concurrent.futures.Executor` to run blocks of particles on: processes, or a
+        cluster, as by ``distributed.Client(...).get_executor()``. The same seed gives the same
+        result on each. Default: threads of this process.
+    checkpoint
+        A file to save the run to, once a minute, or a :class:`Checkpoint`. Where it exists, the
+        run goes on from it, to the same bits as a run that was never stopped; model, data,
+        settings and versions must be those of the file.
     random_seed
         Seed: int, sequence of int, numpy SeedSequence or Generator. The same seed gives the
         same result.
@@ -138,8 +154,11 @@ def sample_ais(
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        An argument makes no sense, the model cannot be annealed (see :func:`compile_model`), or
-        its log density is NaN somewhere; the message says where and what to do.
+        An argument makes no sense, the model cannot be annealed (see :func:`compile_model`), its
+        log density is NaN somewhere, or the checkpoint is of another run; the message says what
+        differs or where, and what to do.
+    FileNotFoundError
+        The folder of the checkpoint does not exist.
 
     References
     ----------
@@ -172,6 +191,11 @@ def sample_ais(
     the_path = resolve(path, PATHS, "path", Path, compiled.log_terms)
     check_reference(reference, the_path)
     posterior = resolve_posterior(reverse_from, compiled)
+    check_executor(executor)
+    journal, seed = Journal(), seed_sequence(random_seed)
+    if checkpoint is not None:
+        words = _fingerprint(compiled, options, the_path, reference, kernel, posterior)
+        journal, seed = open_journal(checkpoint, words, seed, random_seed is not None)
     with ProgressDisplay(progressbar) as display:
         session = Session(
             compiled,
@@ -179,7 +203,9 @@ def sample_ais(
             compiled.sample_prior,
             options,
             display,
-            seed_sequence(random_seed),
+            seed,
+            executor,
+            journal,
         )
         seeds = _Seeds(*seed_sequence(session.seed).spawn(7)[3:])
         try:
@@ -190,6 +216,20 @@ def sample_ais(
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
     return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
+
+
+def _fingerprint(
+    compiled: CompiledModel, options: Options, path: Path, reference, kernel, posterior
+) -> dict[str, str]:
+    """Describe all that the bits of a run depend on."""
+    settings = {f.name: getattr(options, f.name) for f in fields(options)}
+    del settings["cores"], settings["idata_kwargs"]
+    if callable(options.schedule):
+        settings["schedule"] = (options.schedule, options.schedule(16))
+    settings |= {"path": path, "reference": reference, "transition": kernel}
+    settings["reverse_from"] = posterior
+    described = {f"setting `{name}`": describe(value) for name, value in settings.items()}
+    return {**describe_model(compiled), **described, **describe_versions()}
 
 
 class _Seeds(NamedTuple):

@@ -21,8 +21,8 @@ from pymc_anneal.engine import (
     Stats,
     merge_stats,
     run_block,
-    run_blocks,
 )
+from pymc_anneal.executors import run_blocks
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)

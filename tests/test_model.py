@@ -1,10 +1,12 @@
 """A PyMC model compiled for annealing: its two log densities, its prior draws, what it refuses."""
 
+import pickle
 import warnings
 
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 import pytensor
@@ -444,6 +446,12 @@ class TestCallback:
         first, second = (evaluate(c, draws) for c in pair)
         np.testing.assert_allclose(first.log_prior, second.log_prior, rtol=1e-6)
         np.testing.assert_allclose(first.log_likelihood, second.log_likelihood, rtol=1e-6)
+
+    def test_survives_a_pickle(self, pair) -> None:
+        draws = pair[0].sample_prior(np.random.SeedSequence(14), 3)
+        copy = pickle.loads(pickle.dumps(pair[0].log_terms))
+        for x in draws:
+            assert copy(jnp.asarray(x)) == pair[0].log_terms(jnp.asarray(x))
 
     def test_gradients(self, pair) -> None:
         draws = pair[0].sample_prior(np.random.SeedSequence(15), 7)

@@ -1,0 +1,232 @@
+"""Annealed optimisation: particles cooled below the posterior's own temperature.
+
+With ``p`` the posterior density of the model's own (constrained) parameters, as
+:func:`pymc.find_MAP` maximises it, and ``J`` the Jacobian of the transforms, the path
+
+    log f_beta(x) = (1 - beta) log(p(x) J(x)) + beta C log p(x)
+
+runs from the posterior, where a pilot from the prior left its particles, to ``p^C``, ``C`` large,
+whose mass sits on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). There
+``2 C (log p(x*) - log p(x))`` has about a chi-squared distribution with ``d`` degrees of freedom
+for the particles that found the mode ``x*``: those beyond its 99.9 % point are somewhere else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+
+from scipy import optimize
+from scipy.stats import chi2
+
+from pymc_anneal.base import LogTerms, Path, Scalar, Transition
+from pymc_anneal.engine import NanDensityError
+from pymc_anneal.model import CompiledModel, compile_model, log_point_density
+from pymc_anneal.options import TRANSITIONS, check_count, resolve, seed_sequence
+from pymc_anneal.paths import GeometricPath
+from pymc_anneal.pilot import run_pilot
+from pymc_anneal.progress import ProgressDisplay
+
+__all__ = ["Mode", "find_mode"]
+
+_LEVEL = 0.999
+# Nats by which particles may lie below the best one beyond what their temperature explains.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The highest mode that was found.
+
+    Attributes
+    ----------
+    point : dict of str to ndarray
+        Values of the model's variables and deterministics there.
+    log_posterior : float
+        Log prior plus log likelihood of the constrained parameters, without Jacobians, in nats.
+    agreement : float
+        Share of the particles that ended at this mode. Where it is small, other modes hold most
+        of the posterior's mass, or the particles do not mix: run again with more of them.
+    particles : int
+    position : ndarray, shape (d,)
+        The mode in the unconstrained space.
+    """
+
+    point: dict[str, np.ndarray]
+    log_posterior: float
+    agreement: float
+    particles: int
+    position: np.ndarray = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Return some lines to read."""
+        values = ", ".join(
+            f"{k} = {np.array2string(v, precision=4)}" for k, v in self.point.items()
+        )
+        return (
+            f"log posterior {self.log_posterior:.4f} nats, reached by {self.agreement:.0%} of "
+            f"{self.particles} particles\n{values}"
+        )
+
+
+class _Terms(NamedTuple):
+    log_start: jax.Array
+    log_point: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class CoolingPath:
+    """Path from the posterior to a power of the density that is to be maximised.
+
+    Parameters
+    ----------
+    log_terms
+        As for :class:`GeometricPath`.
+    log_point
+        JAX function of one position to the log density that is maximised.
+    power
+        ``C``.
+    """
+
+    log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
+    log_point: Callable[[jax.Array], jax.Array] = field(metadata={"static": True})
+    power: Any
+
+    def evaluate(self, position: jax.Array) -> _Terms:
+        """Return both log densities, shape ``(n,)`` each, at ``(n, d)`` positions."""
+        start = jax.vmap(self.log_terms)(position).log_posterior
+        return _Terms(start, jax.vmap(self.log_point)(position))
+
+    def log_density(self, terms: _Terms, beta: Scalar) -> jax.Array:
+        """Return ``(1 - beta) log_start + beta C log_point``."""
+        start = jnp.where(beta == 1, 0.0, (1 - beta) * terms.log_start)
+        return start + jnp.where(beta == 0, 0.0, beta * self.power * terms.log_point)
+
+    def log_ratio(self, terms: _Terms, start: Scalar, stop: Scalar) -> jax.Array:
+        """Return ``(stop - start)`` times the velocity."""
+        return (stop - start) * self.velocity(terms, stop)
+
+    def velocity(self, terms: _Terms, beta: Scalar) -> jax.Array:
+        """Return ``C log_point - log_start``."""
+        return self.power * terms.log_point - terms.log_start
+
+
+def find_mode(
+    model: pm.Model | CompiledModel | None = None,
+    *,
+    particles: int = 500,
+    power: float = 1e4,
+    transition: str | Transition = "hmc",
+    random_seed: Any = None,
+    progressbar: bool = True,
+) -> Mode:
+    """Find the highest mode of the posterior by annealing.
+
+    Particles follow the likelihood from the prior to the posterior and are then cooled: the
+    posterior density is raised to a power far above one. The best of them is polished by
+    L-BFGS-B. Unlike a search from one start, this does not end at the nearest mode, and says how
+    many particles agree.
+
+    Parameters
+    ----------
+    model
+        The model, or the result of :func:`compile_model`. Default: the model on the context
+        stack.
+    particles
+        Number of particles.
+    power
+        Last power of the posterior density.
+    transition
+        As for :func:`sample_ais`.
+    random_seed, progressbar
+        As for :func:`sample_ais`.
+
+    Returns
+    -------
+    Mode
+        Of the density that :func:`pymc.find_MAP` maximises: of the constrained parameters.
+
+    Raises
+    ------
+    TypeError, ValueError, NotImplementedError
+        An argument makes no sense, or the model cannot be annealed (see :func:`compile_model`).
+
+    References
+    ----------
+    Kirkpatrick, Gelatt & Vecchi (1983), Optimization by simulated annealing.
+
+    Examples
+    --------
+    >>> pymc_anneal.find_mode(model)
+    """
+    check_count("particles", particles)
+    if not 1 < power < np.inf:
+        raise ValueError(f"`power` is {power}, expected a number above 1.")
+    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
+    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    log_point = log_point_density(compiled)
+    seeds = seed_sequence(random_seed).spawn(3)
+    try:
+        position = _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar)
+    except NanDensityError as error:
+        raise ValueError(compiled.explain_nan(error.position)) from error
+    return _mode(compiled, log_point, position, power)
+
+
+def _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar) -> np.ndarray:
+    """Return the particles at the last power, shape ``(particles, d)``."""
+    warm: Path = GeometricPath(compiled.log_terms)
+    cold: Path = CoolingPath(compiled.log_terms, log_point, float(power))
+    position = compiled.sample_prior(seeds[0], particles)
+    with ProgressDisplay(progressbar) as display:
+        for path, seed in zip((warm, cold), seeds[1:], strict=True):
+            display.start_pilot()
+            position = run_pilot(path, kernel, position, seed, display.pilot).position
+    return position
+
+
+def _mode(compiled: CompiledModel, log_point, position: np.ndarray, power: float) -> Mode:
+    with jax.enable_x64(True):
+        values = np.asarray(jax.jit(jax.vmap(log_point))(jnp.asarray(position)))
+        first = position[np.nanargmax(values)]
+        best = _polished(log_point, first)
+        highest = float(log_point(jnp.asarray(best)))
+        near = _near(log_point, best, position)
+    # Within one temperature of the mode, by height and by place.
+    allowed = chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
+    agree = (highest - values <= allowed) & (near <= 4 * allowed)
+    return Mode(
+        point={name: v[0] for name, v in compiled.constrain(best[None]).items()},
+        log_posterior=highest,
+        agreement=float(agree.mean()),
+        particles=len(position),
+        position=best,
+    )
+
+
+def _polished(log_point, start: np.ndarray) -> np.ndarray:
+    """Climb to the top; where that fails, stay."""
+    if not start.size:
+        return start
+    slope = jax.jit(jax.value_and_grad(lambda x: -log_point(x)))
+    found = optimize.minimize(
+        lambda x: tuple(np.asarray(v, dtype=float) for v in slope(x)),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-8},
+    )
+    better = np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start)))
+    return found.x if better else start
+
+
+def _near(log_point, best: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``."""
+    curvature = -np.asarray(jax.hessian(log_point)(jnp.asarray(best)))
+    step = position - best
+    return 0.5 * np.einsum("ni,ij,nj->n", step, curvature, step)

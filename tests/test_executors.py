@@ -1,0 +1,232 @@
+"""The same bits on any executor; what happens when a worker or a block is lost."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import time
+
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache, partial
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.base import LogTerms
+from pymc_anneal.engine import Block, BlockResult, NanDensityError
+from pymc_anneal.executors import check_executor, run_blocks
+from pymc_anneal.portable import Portable
+
+KERNEL = pma.HMC(0.5, 2, 0.6)
+RUN = {"draws": 40, "chains": 2, "steps": 12, "block_size": 20, "schedule": "power"}
+RUN |= {"transition": KERNEL, "random_seed": 3, "progressbar": False}
+
+
+def build_model() -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 2.0)
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", mu, sigma, observed=np.array([0.3, 1.4, 2.2, 0.9]))
+    return model
+
+
+@cache
+def compiled() -> pma.CompiledModel:
+    return pma.compile_model(build_model())
+
+
+@cache
+def expected() -> np.ndarray:
+    return log_weights(None)
+
+
+def log_weights(executor: Executor | None) -> np.ndarray:
+    idata = pma.sample_ais(model=compiled(), executor=executor, **RUN)
+    return idata["annealing"]["log_weight"].values
+
+
+def blocks(count: int, steps: int = 6) -> list[Block]:
+    path = pma.GeometricPath(compiled().log_terms)
+    result = []
+    for seed in np.random.SeedSequence(1).spawn(count):
+        position = compiled().sample_prior(seed, 10)
+        result.append(Block(path, KERNEL, pma.power_schedule(steps, 2.0), position, 2, seed))
+    return result
+
+
+class Serial(Executor):
+    """Runs what it is sent at once, through a pickle, as another process would."""
+
+    def __init__(self, fail=lambda number: None):
+        self._fail, self.calls = fail, 0
+
+    def submit(self, function, /, *args, **kwargs) -> Future:
+        self.calls += 1
+        future: Future = Future()
+        try:
+            self._fail(self.calls)
+            function, args, kwargs = pickle.loads(pickle.dumps((function, args, kwargs)))
+            future.set_result(pickle.loads(pickle.dumps(function(*args, **kwargs))))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+def lose_the_first(number: int) -> None:
+    if number <= 3:
+        raise ConnectionError("the worker went away")
+
+
+class TestPortable:
+    def test_it_is_one_object_in_a_process(self) -> None:
+        first, second = (pickle.loads(pickle.dumps(compiled().log_terms)) for _ in range(2))
+        assert first is second
+        assert isinstance(first, Portable)
+
+    def test_it_computes_the_same(self) -> None:
+        position = compiled().sample_prior(np.random.SeedSequence(2), 1)[0]
+        copy = pickle.loads(pickle.dumps(compiled().log_terms))
+        assert copy(jnp.asarray(position)) == compiled().log_terms(jnp.asarray(position))
+
+    def test_the_data_are_those_of_the_time_of_compiling(self) -> None:
+        with pm.Model() as model:
+            y = pm.Data("y", np.array([1.0]))
+            pm.Normal("observed", pm.Normal("mu"), 1.0, observed=y)
+        made = pma.compile_model(model)
+        before = made.log_terms(jnp.zeros(1))
+        with model:
+            pm.set_data({"y": np.array([5.0])})
+        assert pickle.loads(pickle.dumps(made.log_terms))(jnp.zeros(1)) == before
+
+
+def same(first: list[BlockResult], second: list[BlockResult]) -> None:
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a.log_weight, b.log_weight)
+        np.testing.assert_array_equal(a.position, b.position)
+
+
+@cache
+def in_threads() -> list[BlockResult]:
+    with ThreadPoolExecutor(2) as executor:
+        return run_blocks(blocks(4), executor)
+
+
+class TestSameBits:
+    def test_through_pickles(self) -> None:
+        same(run_blocks(blocks(4), Serial()), in_threads())
+
+    def test_sample_ais(self) -> None:
+        np.testing.assert_array_equal(log_weights(Serial()), expected())
+
+    def test_the_users_threads(self) -> None:
+        with ThreadPoolExecutor(3) as executor:
+            np.testing.assert_array_equal(log_weights(executor), expected())
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_processes(self, workers: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context) as executor:
+            np.testing.assert_array_equal(log_weights(executor), expected())
+
+    def test_progress_is_reported_when_a_block_is_finished(self) -> None:
+        seen = []
+        run_blocks(blocks(3), Serial(), lambda i, progress: seen.append((i, progress.step)))
+        assert sorted(seen) == [(0, 6), (1, 6), (2, 6)]
+
+
+class TestLosses:
+    def test_lost_blocks_are_run_again(self) -> None:
+        executor = Serial(lose_the_first)
+        same(run_blocks(blocks(4), executor), in_threads())
+        assert executor.calls == 4 + 3
+
+    def test_a_block_that_always_fails(self) -> None:
+        def fail(number: int) -> None:
+            raise RuntimeError("no memory")
+
+        executor = Serial(fail)
+        with pytest.raises(RuntimeError, match="no memory"):
+            run_blocks(blocks(1), executor)
+        assert executor.calls == 3
+
+    def test_a_broken_pool(self) -> None:
+        class Broken(Serial):
+            def submit(self, function, /, *args, **kwargs) -> Future:
+                if self.calls >= 2:
+                    raise BrokenProcessPool("a process died")
+                return super().submit(function, *args, **kwargs)
+
+        with pytest.warns(UserWarning, match="blocks that are left run in threads"):
+            same(run_blocks(blocks(4), Broken()), in_threads())
+
+    def test_nan_is_not_tried_again(self) -> None:
+        path = pma.GeometricPath(lambda x: LogTerms(-(x**2).sum(), jnp.nan * x[0]))
+        seed = np.random.SeedSequence(1)
+        block = Block(path, KERNEL, pma.linear_schedule(3), np.ones((4, 1)), 2, seed)
+        executor = Serial()
+        with pytest.raises(NanDensityError) as caught:
+            run_blocks([block], executor)
+        assert executor.calls == 1
+        np.testing.assert_array_equal(caught.value.position, [1.0])
+
+    @pytest.mark.slow
+    def test_a_killed_process(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            victim = executor.submit(os.getpid).result()
+            executor.submit(time.sleep, 0.1)
+            work = blocks(4, 2000)
+            executor.submit(partial(os.kill, victim, signal.SIGKILL))
+            with pytest.warns(UserWarning, match="lost its workers"):
+                results = run_blocks(work, executor)
+        with ThreadPoolExecutor(2) as threads:
+            same(results, run_blocks(work, threads))
+
+
+def test_not_an_executor() -> None:
+    with pytest.raises(TypeError, match="`executor` is a int without a method `submit`"):
+        check_executor(4)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+class TestDask:
+    """A cluster of two processes on this machine."""
+
+    @pytest.fixture
+    def client(self, tmp_path: Path):
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        ) as cluster:
+            with distributed.Client(cluster) as client:
+                yield client
+
+    @pytest.mark.filterwarnings("default")
+    def test_same_bits(self, client) -> None:
+        np.testing.assert_array_equal(log_weights(client.get_executor()), expected())
+
+    @pytest.mark.filterwarnings("default")
+    def test_a_worker_killed_in_mid_run(self, client) -> None:
+        executor, work = client.get_executor(), blocks(6, 3000)
+        pids = list(client.run(os.getpid).values())
+
+        def kill_first(index: int, progress) -> None:
+            if pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+                pids.clear()
+
+        results = run_blocks(work, executor, kill_first)
+        assert not pids
+        with ThreadPoolExecutor(2) as threads:
+            same(results, run_blocks(work, threads))
