@@ -7,6 +7,7 @@ from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.calibration import Calibration, calibrate
 from pymc_anneal.checkpoint import Checkpoint
 from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
+from pymc_anneal.custom_path import CustomPath
 from pymc_anneal.discrete import compose_transition
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.modes import Mode, find_mode
@@ -40,6 +41,7 @@ from pymc_anneal.schedules import (
     sigmoid_schedule,
     variational_schedule,
 )
+from pymc_anneal.selection import MomentAverages, QAverages
 from pymc_anneal.sensitivity import sensitivity
 from pymc_anneal.smc import repair_smc
 from pymc_anneal.summaries import summary
@@ -63,6 +65,9 @@ __all__ = [
     "Calibration",
     "Checkpoint",
     "CompiledModel",
+    "CustomPath",
+    "MomentAverages",
+    "QAverages",
     "Composition",
     "GaussianReference",
     "GeometricPath",

@@ -8,12 +8,10 @@ import jax
 import numpy as np
 
 from pymc_anneal import schedules
-from pymc_anneal.base import Path, Transition
-from pymc_anneal.paths import GeometricPath
+from pymc_anneal.base import Transition
 from pymc_anneal.transitions import HMC, MALA, PartialRefreshmentHMC, RandomWalkMetropolis
 
 __all__ = [
-    "PATHS",
     "SCHEDULES",
     "TRANSITIONS",
     "Options",
@@ -26,7 +24,6 @@ __all__ = [
     "seed_sequence",
 ]
 
-PATHS: dict[str, Callable[..., Path]] = {"geometric": GeometricPath}
 TRANSITIONS: dict[str, Callable[[], Transition]] = {
     "hmc": HMC,
     "partial_refreshment": PartialRefreshmentHMC,

@@ -6,32 +6,26 @@ From prior draws, beta rises so that each step has the discrepancy
 
 that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016); the step is
 found by bisection in log scale and may be as small as floating point allows. After each step the
-particles are resampled and moved, and while they move the kernel is tuned (:mod:`tuner`).
+particles are resampled and moved (:mod:`cloud`), and while they move the kernel is tuned
+(:mod:`tuner`).
 
 Nothing of the pilot enters the estimate.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import logsumexp
-
 from pymc_anneal.base import KernelState, Path, Transition
+from pymc_anneal.cloud import Cloud
 from pymc_anneal.engine import NanDensityError, key_of
-from pymc_anneal.paths import gradient
-from pymc_anneal.transitions.composition import step_by_parts
-from pymc_anneal.tuner import Report, Tuner, by_temperature
+from pymc_anneal.tuner import by_temperature
 
-__all__ = ["Pilot", "PilotProgress", "run_pilot"]
+__all__ = ["Pilot", "PilotProgress", "PilotTooLongError", "run_pilot"]
 
-_DISCREPANCY = 0.25
-_STUCK = 0.1  # an acceptance probability below which a particle stays where it is
 _MAX_TEMPERATURES = 2000
 
 
@@ -58,6 +52,8 @@ class Pilot:
         Sequential Monte Carlo estimate of the log evidence, for comparison only.
     position : ndarray, shape (n, d)
         Particles at ``beta = 1``.
+    evaluations : int
+        Evaluations of gradient or density that the pilot took.
     """
 
     betas: np.ndarray
@@ -69,6 +65,7 @@ class Pilot:
     accept_rate: np.ndarray
     log_z: float
     position: np.ndarray = field(repr=False)
+    evaluations: int = 0
 
     @property
     def barrier(self) -> float:
@@ -80,6 +77,10 @@ class Pilot:
         """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing."""
         increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)
         return float(np.sqrt(increments.sum() / len(self.position)))
+
+
+class PilotTooLongError(ValueError):
+    """The pilot took more evaluations than it was allowed."""
 
 
 class PilotProgress(NamedTuple):
@@ -97,6 +98,7 @@ def run_pilot(
     position: np.ndarray,
     seed: np.random.SeedSequence,
     report: Callable[[PilotProgress], None] = lambda progress: None,
+    max_evaluations: float = np.inf,
 ) -> Pilot:
     """Survey the path and tune the transition.
 
@@ -113,6 +115,8 @@ def run_pilot(
         Source of randomness.
     report
         Called after each temperature.
+    max_evaluations
+        Of gradient or density.
 
     Returns
     -------
@@ -124,27 +128,33 @@ def run_pilot(
         The log density is NaN at a prior draw or a sound proposal.
     ValueError
         The likelihood is zero at every draw, or infinite at one.
+    PilotTooLongError
+        More than ``max_evaluations`` were needed.
     """
     seed_numpy, seed_jax = seed.spawn(2)
     rng = np.random.default_rng(seed_numpy)
     with jax.enable_x64(True):
         key = key_of(seed_jax)
-        state = _initial(path, transition, key, position)
-        log_mass = _check_start(path, state)
-        tuner = Tuner.of(transition, position)
-        betas, records, log_z = [0.0], [], 0.0
+        cloud = Cloud.begin(path, transition, key, position)
+        log_mass = _check_start(path, cloud.state)
+        betas, records, log_z, evaluations = [0.0], [], 0.0, 0
         while betas[-1] < 1:
-            beta, step = _next_beta(path, state, betas[-1])
+            beta, step = cloud.ahead(path, betas[-1])
             log_z += step.log_mean
-            weight = np.exp(step.log_u - step.log_u.max())
-            slope = partial(_slope, path, state.position, beta)
-            tuner = tuner.rescaled(np.asarray(state.position), weight, slope)
-            state = _take(state, _systematic(rng, weight))
             key = jax.random.fold_in(key, len(betas))
-            state, tuner = _tune(path, tuner, state, key, beta, first=len(betas) == 1)
+            trials = cloud.tuner.trials(first=len(betas) == 1)
+            cloud = cloud.resampled(path, beta, step.log_u, rng)
+            cloud = cloud.moved(path, beta, key, trials).settled()
+            tuner = cloud.tuner
+            evaluations += 2 * len(trials) * tuner.cost * len(position)
             betas.append(beta)
             records.append((step.discrepancy, tuner))
             report(PilotProgress(beta, log_z, tuner.n_steps, tuner.accept_rate))
+            if evaluations > max_evaluations:
+                raise PilotTooLongError(
+                    f"the pilot took more than {max_evaluations:.3g} evaluations, at beta = "
+                    f"{beta:.4g}"
+                )
             if len(betas) > _MAX_TEMPERATURES:
                 raise ValueError(
                     f"The pilot took {_MAX_TEMPERATURES} temperatures to reach beta = {beta:.3g}. "
@@ -161,80 +171,9 @@ def run_pilot(
         cost=np.array([t.cost for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
-        position=np.asarray(state.position),
+        position=np.asarray(cloud.state.position),
+        evaluations=evaluations,
     )
-
-
-class _Increment(NamedTuple):
-    log_u: Any
-    log_mean: Any
-    discrepancy: Any
-
-
-def _tune(path, tuner: Tuner, state: KernelState, key, beta: float, first: bool):
-    """Move the particles a few times at one temperature, learning from each move."""
-    for i, trial in enumerate(tuner.trials(first)):
-        state, report = _move_twice(path, tuner.built(trial), state, key, beta, i)
-        report = jax.device_get(report)
-        if report.nan:
-            raise NanDensityError(report.nan_position)
-        learned = Report(report.accept_rate, report.stuck, report.first, report.second)
-        tuner = tuner.learned(trial, learned)
-    return state, tuner.settled()
-
-
-class _MoveReport(NamedTuple):
-    accept_rate: jax.Array
-    stuck: jax.Array
-    first: jax.Array
-    second: jax.Array
-    nan: jax.Array
-    nan_position: jax.Array
-
-
-@jax.jit
-def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
-    kernel = kernel.at(beta)
-    keys = jax.random.split(jax.random.fold_in(key, number))
-
-    def move(state: KernelState, key):
-        state, infos = step_by_parts(kernel, key, state, path, beta)
-        accept = jnp.stack([info.accept_rate.mean() for info in infos])
-        stuck = jnp.stack([(info.accept_rate < _STUCK).mean() for info in infos])
-        nan = jnp.concatenate([info.nan for info in infos])
-        at = jnp.argmax(nan)
-        where = jnp.concatenate([info.nan_position for info in infos])[at]
-        return state, (path.velocity(state.terms, beta), accept, stuck, nan[at], where)
-
-    start = path.velocity(state.terms, beta)
-    state, ((middle, end), accept, stuck, nan, where) = jax.lax.scan(move, state, keys)
-    return state, _MoveReport(
-        accept_rate=accept.mean(axis=0),
-        stuck=stuck.mean(axis=0),
-        first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
-        second=_correlation(start, end),
-        nan=nan.any(),
-        nan_position=where[jnp.argmax(nan)],
-    )
-
-
-_gradient = jax.jit(gradient)
-
-
-def _slope(path: Path, position: jax.Array, beta: float) -> np.ndarray:
-    return np.asarray(_gradient(path, position, beta))
-
-
-def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
-    a, b = a - a.mean(), b - b.mean()
-    norm = jnp.sqrt((a**2).sum() * (b**2).sum())
-    return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
-
-
-@jax.jit
-def _initial(path: Path, transition, key, position) -> KernelState:
-    position = jnp.asarray(position)
-    return KernelState(position, path.evaluate(position), transition.init(key, position))
 
 
 def _check_start(path: Path, state: KernelState) -> float:
@@ -255,48 +194,3 @@ def _check_start(path: Path, state: KernelState) -> float:
             "support of the likelihood; widen or move the prior."
         )
     return float(np.log(alive))
-
-
-def _next_beta(path: Path, state: KernelState, beta: float) -> tuple[float, _Increment]:
-    stop, step = jax.device_get(_bisect(path, state.terms, beta))
-    return float(stop), _Increment(step.log_u, float(step.log_mean), float(step.discrepancy))
-
-
-def _discrepancy(log_u) -> jax.Array:
-    """``D`` of equally weighted increments, those of weight zero left out."""
-    count = jnp.isfinite(log_u).sum()
-    return logsumexp(2 * log_u) - 2 * logsumexp(log_u) + jnp.log(count)
-
-
-@jax.jit
-def _bisect(path: Path, terms, beta):
-    """Find the next temperature, by bisection over the log of the step."""
-
-    def fits(step):
-        return _discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
-
-    def halve(_, bounds):
-        low, high = bounds
-        middle = 0.5 * (low + high)
-        good = fits(jnp.exp(middle))
-        return jnp.where(good, middle, low), jnp.where(good, high, middle)
-
-    rest = 1.0 - beta
-    low, high = jnp.log(jnp.maximum(1e-300, 2e-16 * beta)), jnp.log(rest)
-    low, _ = jax.lax.fori_loop(0, 80, halve, (low, high))
-    stop = jnp.where(fits(rest), 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
-    log_u = path.log_ratio(terms, beta, stop)
-    log_mean = logsumexp(log_u) - jnp.log(log_u.size)
-    return stop, _Increment(log_u, log_mean, jnp.maximum(_discrepancy(log_u), 0.0))
-
-
-def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
-    """Systematic resampling; return indices."""
-    n = len(weight)
-    edges = np.cumsum(weight) / weight.sum()
-    return np.searchsorted(edges, (np.arange(n) + rng.uniform()) / n, side="right").clip(0, n - 1)
-
-
-@jax.jit
-def _take(state: KernelState, index: np.ndarray) -> KernelState:
-    return jax.tree.map(lambda a: a[index], state)

@@ -177,7 +177,12 @@ def _needs_pilot(options: Options, kernel: Transition) -> bool:
     return needs_pilot(kernel) or options.fixed_steps is None or options.schedule is None
 
 
-def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -> Pilot:
+def survey(
+    session: Session,
+    kernel: Transition,
+    seed: np.random.SeedSequence,
+    max_evaluations: float = np.inf,
+) -> Pilot:
     """Run the pilot from draws of the reference."""
     seed_start, seed_run = seed.spawn(2)
     n = max(session.options.chains * session.options.block_draws, 256)
@@ -185,7 +190,9 @@ def survey(session: Session, kernel: Transition, seed: np.random.SeedSequence) -
     def run() -> Pilot:
         position = session.draw_reference(seed_start, n)
         session.display.start_pilot()
-        return run_pilot(session.path, kernel, position, seed_run, session.display.pilot)
+        return run_pilot(
+            session.path, kernel, position, seed_run, session.display.pilot, max_evaluations
+        )
 
     return session.journal.stage("Pilot", run)
 

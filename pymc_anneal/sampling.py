@@ -19,6 +19,7 @@ import xarray as xr
 import pymc_anneal
 
 from pymc_anneal.base import Path, Transition
+from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.checkpoint import Checkpoint, Journal, open_journal
 from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
 from pymc_anneal.discrete import transition_for
@@ -28,16 +29,20 @@ from pymc_anneal.executors import check_executor
 from pymc_anneal.fingerprint import describe, describe_model, describe_versions
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import PATHS, Options, resolve, resolve_schedule, seed_sequence
+from pymc_anneal.options import Options, resolve, resolve_schedule, seed_sequence
+from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
 from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
 from pymc_anneal.reverse import Reverse, resolve_posterior, run_reverse
 from pymc_anneal.rounds import Outcome, Session, run_rounds
+from pymc_anneal.selection import ROUTES, Route, check_ends, resolve_route
 from pymc_anneal.start import Start, begin, check_reference
 from pymc_anneal.transitions import TunedTransition
 
 __all__ = ["sample_ais"]
+
+_MOMENT_DRAWS = 1024
 
 
 def sample_ais(
@@ -46,7 +51,7 @@ def sample_ais(
     chains: int = 4,
     steps: int | str = "auto",
     target_mcse: float = 0.1,
-    path: str | Path = "geometric",
+    path: str | Route | Path = "geometric",
     reference: str | Reference = "prior",
     schedule: str | Sequence[float] | np.ndarray | Callable[[int], np.ndarray] = "variational",
     max_step: float | None = None,
@@ -60,6 +65,7 @@ def sample_ais(
     random_seed: Any = None,
     progressbar: bool = True,
     model: pm.Model | CompiledModel | None = None,
+    posterior: Any = None,
     reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -82,8 +88,11 @@ def sample_ais(
     target_mcse
         Wanted Monte Carlo standard error of the log evidence, in nats.
     path
-        "geometric" (power posteriors), or an object with the methods of
-        :class:`~pymc_anneal.base.Path`.
+        "geometric" (power posteriors); "moment", averages of the moments of prior and posterior
+        (Grosse et al. 2013), shorter where they lie far apart; "q" (Brekelmans et al. 2020);
+        "auto", the geometric or the moment-averaged one, whichever the pilot predicts to be
+        cheaper; a :class:`MomentAverages` or :class:`QAverages` with settings; or an object with
+        the methods of :class:`~pymc_anneal.base.Path`, such as a :class:`CustomPath`.
     reference
         Where the path starts. "prior"; "pilot", a Gaussian or Student-t fitted to the pilot's
         particles; "laplace", the Gaussian at the posterior's mode; "auto", the prior or the
@@ -133,6 +142,9 @@ def sample_ais(
     model
         The model, or the result of :func:`compile_model`. Default: the model on the context
         stack.
+    posterior
+        The container of a :func:`pymc.sample` run, whose draws give the posterior's moments to a
+        moment-averaged path. Default: the pilot's particles.
     reverse_from
         Also anneal from the posterior back to the prior, as many particles again, and combine
         both directions (Grosse, Ghahramani & Adams 2015; Bennett 1976). The container of a
@@ -188,13 +200,16 @@ def sample_ais(
     start = time.perf_counter()
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
     kernel = transition_for(transition, compiled)
-    the_path = resolve(path, PATHS, "path", Path, compiled.log_terms)
+    seed = seed_sequence(random_seed)
+    route = resolve_route(path)
+    the_path = GeometricPath(compiled.log_terms) if route else _given(path, compiled, seed)
     check_reference(reference, the_path)
-    posterior = resolve_posterior(reverse_from, compiled)
+    moments_from = None if posterior is None else _moment_draws(posterior, compiled)
+    backward_from = resolve_posterior(reverse_from, compiled)
     check_executor(executor)
-    journal, seed = Journal(), seed_sequence(random_seed)
+    journal = Journal()
     if checkpoint is not None:
-        words = _fingerprint(compiled, options, the_path, reference, kernel, posterior)
+        words = _fingerprint(compiled, options, route or the_path, reference, kernel, backward_from)
         journal, seed = open_journal(checkpoint, words, seed, random_seed is not None)
     with ProgressDisplay(progressbar) as display:
         session = Session(
@@ -207,19 +222,21 @@ def sample_ais(
             executor,
             journal,
         )
-        seeds = _Seeds(*seed_sequence(session.seed).spawn(7)[3:])
+        seeds = _Seeds(*seed_sequence(session.seed).spawn(8)[3:])
         try:
             begun = begin(session, kernel, reference, seeds.start)
+            if route:
+                begun = route.lay_out(begun, kernel, moments_from, seeds.path)
             session = begun.session
             outcome = run_rounds(session, kernel, begun.pilot)
-            backward = _backward(session, outcome, posterior, seeds.reverse)
+            backward = _backward(session, outcome, backward_from, seeds.reverse)
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
     return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
 
 
 def _fingerprint(
-    compiled: CompiledModel, options: Options, path: Path, reference, kernel, posterior
+    compiled: CompiledModel, options: Options, path: Route | Path, reference, kernel, posterior
 ) -> dict[str, str]:
     """Describe all that the bits of a run depend on."""
     settings = {f.name: getattr(options, f.name) for f in fields(options)}
@@ -239,6 +256,21 @@ class _Seeds(NamedTuple):
     prior: np.random.SeedSequence
     reverse: np.random.SeedSequence
     start: np.random.SeedSequence
+    path: np.random.SeedSequence
+
+
+def _given(path: Any, compiled: CompiledModel, seed: np.random.SeedSequence) -> Path:
+    """Return the path object of the user, checked."""
+    checked = resolve(path, ROUTES, "path", Path)
+    if not isinstance(checked, ReferencePath):
+        check_ends(checked, compiled, seed_sequence(seed))
+    return checked
+
+
+def _moment_draws(posterior: Any, compiled: CompiledModel) -> np.ndarray:
+    """Return evenly spaced draws of a container, unconstrained, shape ``(n, d)``."""
+    draws = _flat(posterior_draws(posterior, compiled))
+    return draws[:: -(-len(draws) // _MOMENT_DRAWS)]
 
 
 def _backward(
@@ -312,7 +344,7 @@ def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: floa
 
 def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict:
     last = outcome.rounds[-1]
-    pilots = [p for p in (outcome.pilot, begun.from_prior) if p is not None]
+    pilots = [p for p in (outcome.pilot, *begun.earlier) if p is not None]
     return judge(
         outcome.log_weight,
         outcome.round,
@@ -378,12 +410,18 @@ def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
         "schedule": _schedule_name(options.schedule),
         "transition": getattr(kernel, "name", type(kernel).__name__),
         "reference": begun.name,
-        "reference_costs": ", ".join(f"{n} {c:.4g}" for n, c in begun.costs.items()),
+        "reference_costs": _listed(begun.costs),
+        "path_costs": _listed(begun.path_costs),
+        "path_refused": begun.refused,
         "rounds": rounds,
         "notes": " ".join(session.compiled.notes),
         "versions": f"pymc_anneal {pymc_anneal.__version__}, pymc {pm.__version__}, "
         f"jax {jax.__version__}",
     }
+
+
+def _listed(costs: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
 
 
 def _schedule_name(schedule) -> str:

@@ -36,17 +36,21 @@ class Start:
         Of the reference.
     pilot : Pilot or None
         Survey of the path, if there was one.
-    from_prior : Pilot or None
-        Survey of the path from the prior, where the run starts elsewhere.
-    costs : dict of str to float
-        Predicted costs of the references that were compared.
+    earlier : tuple of Pilot
+        Surveys of other paths between the same model's prior and posterior.
+    costs, path_costs : dict of str to float
+        Predicted costs of the references and of the paths that were compared.
+    refused : str
+        Why a path could not be laid out.
     """
 
     session: Session
     name: str
     pilot: Pilot | None = None
-    from_prior: Pilot | None = None
+    earlier: tuple[Pilot, ...] = ()
     costs: dict[str, float] = field(default_factory=dict)
+    path_costs: dict[str, float] = field(default_factory=dict)
+    refused: str = ""
 
 
 def check_reference(reference: str | Reference, path: Any) -> None:
@@ -63,11 +67,16 @@ def check_reference(reference: str | Reference, path: Any) -> None:
                 f"`reference` is a {type(reference).__name__} without the methods {missing}; "
                 f"expected one of {list(NAMES)} or what `fit_reference` returns."
             )
-    from_prior = isinstance(reference, str) and reference == "prior"
-    if isinstance(path, ReferencePath) or not (from_prior or isinstance(path, GeometricPath)):
+    if isinstance(path, ReferencePath):
         raise ValueError(
-            f"`reference` goes with path='geometric', found a {type(path).__name__}; an object "
-            "passed as `path` has to start from the prior."
+            "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
+            "`reference` and leave out `path`."
+        )
+    elsewhere = not (isinstance(reference, str) and reference == "prior")
+    if elsewhere and not isinstance(path, GeometricPath):
+        raise ValueError(
+            f"`reference` goes with a path that is named or laid out by this library, found a "
+            f"{type(path).__name__}; an object passed as `path` has to start from the prior."
         )
 
 
@@ -108,7 +117,7 @@ def begin(
     candidates = [*fitted, Start(session, "prior", first)] if reference == "auto" else fitted
     costs = {c.name: predicted_cost(c.pilot) for c in candidates if c.pilot is not None}
     best = min(candidates, key=lambda c: costs[c.name])
-    return replace(best, from_prior=None if best.name == "prior" else first, costs=costs)
+    return replace(best, earlier=() if best.name == "prior" else (first,), costs=costs)
 
 
 def _fitted(

@@ -217,6 +217,11 @@ class Tuner:
         open_parts = [i for i, part in enumerate(self.parts) if part.free] or [0]
         return [Trial(i, rung) for i in open_parts for rung in self.parts[i].rungs(moves)]
 
+    @property
+    def present(self) -> list[Trial]:
+        """Every part on its present rung."""
+        return [Trial(i, part.rung) for i, part in enumerate(self.parts)]
+
     def built(self, trial: Trial | None = None, dense: Sequence[bool] | None = None) -> Transition:
         """Return the transition with numbers in place of the free parameters.
 

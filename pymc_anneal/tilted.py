@@ -1,0 +1,169 @@
+"""The tilted prior: an exponential family that holds both the prior and the posterior.
+
+    p_eta(x) ~ prior(x) exp(eta.T(x)),    T(x) = (V, s) or (V, s, s^2) or (V, s, s s'),
+
+``V`` the log likelihood and ``s`` standardised coordinates of ``x``. ``eta = 0`` is the prior and
+``eta = (1, 0, ..., 0)`` the posterior, so a curve between the two in this family is a path,
+whatever the model. Along averages of the moments ``E[T]`` it is the moment-averaged path of Grosse,
+Maddison & Salakhutdinov (2013) for the tempering of the model's likelihood.
+
+Linear tilts move the prior and leave its curvature alone: what was log-concave stays so. Squares
+also stretch it, until it spans prior and posterior; where the likelihood is far from quadratic,
+they may match an average of moments by two separate modes, between which no transition moves.
+
+Coordinates are bounded smoothly, ``s = z / (1 + (z / c)^4)^(1/4)``: within the range of prior and
+posterior ``s`` is ``z``, and far outside it the tilt is constant, so that every ``eta`` with
+``eta_V >= 0`` is a proper density even where the prior has heavy tails.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pymc_anneal.base import Path, Scalar
+
+__all__ = ["STATISTICS", "SplinePath", "TiltedPrior", "TiltedTerms"]
+
+_BOUND = 4.0  # of a coordinate, in units of the range of prior and posterior
+
+
+class TiltedTerms(NamedTuple):
+    """What a position contributes at any ``eta``.
+
+    Attributes
+    ----------
+    log_base : Array, shape (n,)
+    statistics : Array, shape (n, p)
+        ``T``, the log likelihood first.
+    """
+
+    log_base: jax.Array
+    statistics: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class TiltedPrior:
+    """The family.
+
+    Parameters
+    ----------
+    base : Path
+        Geometric path from the reference to the posterior, whose velocity is ``V``.
+    centre, scale, bound : Array, shape (d,)
+        ``z = (x - centre) / scale`` and ``c``.
+    statistics : str
+        Beside ``V``: "linear", "squares" (and linear) or "products" (and linear).
+    """
+
+    base: Path
+    centre: Any
+    scale: Any
+    bound: Any
+    statistics: str = field(default="linear", metadata={"static": True})
+
+    @classmethod
+    def around(
+        cls, base: Path, first: np.ndarray, last: np.ndarray, statistics: str = "linear"
+    ) -> "TiltedPrior":
+        """Return the family standardised to draws of both ends, shape ``(n, d)`` each."""
+        n = min(len(first), len(last))
+        both = np.concatenate([first[:n], last[:n]])
+        low, centre, high = np.quantile(both, [0.16, 0.5, 0.84], axis=0)
+        scale = np.where(high > low, 0.5 * (high - low), 1.0)
+        reach = np.quantile(np.abs(both - centre) / scale, 0.98, axis=0)
+        return cls(base, centre, scale, _BOUND * np.maximum(reach, 1.0), statistics)
+
+    def evaluate(self, position: jax.Array) -> TiltedTerms:
+        """Return the terms at ``(n, d)`` positions."""
+        terms = self.base.evaluate(position)
+        z = (position - self.centre) / self.scale
+        s = z / (1 + (z / self.bound) ** 4) ** 0.25
+        log_likelihood = self.base.velocity(terms, 0.0)
+        parts = [log_likelihood[:, None], s, STATISTICS[self.statistics](s)]
+        return TiltedTerms(self.base.log_density(terms, 0.0), jnp.concatenate(parts, axis=1))
+
+    @property
+    def size(self) -> int:
+        """Number of statistics ``p``."""
+        s = np.zeros((1, len(self.centre)))
+        return 1 + s.shape[1] + STATISTICS[self.statistics](s).shape[1]
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """Natural parameter of the posterior, shape ``(p,)``; that of the prior is 0."""
+        return np.eye(1, self.size)[0]
+
+
+def _products(s: Any) -> Any:
+    i, j = np.tril_indices(s.shape[1])
+    return s[:, i] * s[:, j]
+
+
+# What is added to the likelihood and the coordinates.
+STATISTICS: dict[str, Callable] = {
+    "linear": lambda s: s[:, :0],
+    "squares": lambda s: s**2,
+    "products": _products,
+}
+
+
+def _inner(eta: jax.Array, statistics: jax.Array) -> jax.Array:
+    """``eta.T``, shape ``(n,)``; a likelihood of zero counts wherever ``eta`` is not zero."""
+    log_likelihood = statistics[:, 0]
+    dead = jnp.isneginf(log_likelihood)
+    inner = eta[0] * jnp.where(dead, 0.0, log_likelihood) + statistics[:, 1:] @ eta[1:]
+    return jnp.where(dead & (eta != 0).any(), -jnp.inf, inner)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class SplinePath:
+    """Path through a tilted prior whose natural parameters are linear between knots.
+
+    Parameters
+    ----------
+    family : TiltedPrior
+    knots : Array, shape (m + 1,)
+        Increasing from 0; knots above 1 are never reached.
+    natural : Array, shape (m + 1, p)
+        Natural parameters at the knots.
+    """
+
+    family: TiltedPrior
+    knots: Any
+    natural: Any
+
+    def at(self, beta: Scalar) -> jax.Array:
+        """Return the natural parameter at ``beta``, shape ``(p,)``."""
+        segment, share = self._segment(beta)
+        natural = jnp.asarray(self.natural)
+        return (1 - share) * natural[segment] + share * natural[segment + 1]
+
+    def evaluate(self, position: jax.Array) -> TiltedTerms:
+        """Return the family's terms at ``(n, d)`` positions."""
+        return self.family.evaluate(position)
+
+    def log_density(self, terms: TiltedTerms, beta: Scalar) -> jax.Array:
+        """Return ``log prior + eta(beta).T``, shape ``(n,)``."""
+        return terms.log_base + _inner(self.at(beta), terms.statistics)
+
+    def log_ratio(self, terms: TiltedTerms, start: Scalar, stop: Scalar) -> jax.Array:
+        """Return ``(eta(stop) - eta(start)).T``, shape ``(n,)``."""
+        return _inner(self.at(stop) - self.at(start), terms.statistics)
+
+    def velocity(self, terms: TiltedTerms, beta: Scalar) -> jax.Array:
+        """Return ``eta'(beta).T``, shape ``(n,)``; at a knot, the derivative from the left."""
+        segment, _ = self._segment(beta)
+        knots, natural = jnp.asarray(self.knots), jnp.asarray(self.natural)
+        slope = (natural[segment + 1] - natural[segment]) / (knots[segment + 1] - knots[segment])
+        return _inner(slope, terms.statistics)
+
+    def _segment(self, beta: Scalar) -> tuple[jax.Array, jax.Array]:
+        knots = jnp.asarray(self.knots)
+        segment = jnp.clip(jnp.searchsorted(knots, beta, side="left") - 1, 0, len(knots) - 2)
+        return segment, (beta - knots[segment]) / (knots[segment + 1] - knots[segment])
