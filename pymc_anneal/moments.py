@@ -77,6 +77,11 @@ class _Statistics(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
+    @property
+    def floor(self) -> np.ndarray:
+        """Least standard deviations: particles that have become one are not where they should."""
+        return 1e-6 * (self.high - self.low)
+
     def of(self, terms) -> np.ndarray:
         """Return the clipped statistics, shape ``(n, p)``."""
         return np.clip(np.asarray(terms.statistics), self.low, self.high)
@@ -197,7 +202,7 @@ def _matched(climber: _Climber, wanted: np.ndarray, beta: float) -> tuple[_Climb
     """Take Newton steps until the moments are as wanted; return the residual as well."""
     for _ in range(_MAX_NEWTON):
         statistics = climber.clipped.of(climber.cloud.state.terms)
-        change, left = _newton(statistics, wanted, climber.natural)
+        change, left = _newton(statistics, wanted, climber.natural, climber.clipped.floor)
         if left <= _NOISE * np.sqrt(len(wanted) / len(statistics)):
             return climber, left
         climber = _moved(climber, change)
@@ -215,22 +220,24 @@ def _matched(climber: _Climber, wanted: np.ndarray, beta: float) -> tuple[_Climb
 
 
 def _newton(
-    statistics: np.ndarray, wanted: np.ndarray, natural: np.ndarray
+    statistics: np.ndarray, wanted: np.ndarray, natural: np.ndarray, floor: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Return the step and the length of the residual, in standard deviations."""
     residual = wanted - statistics.mean(axis=0)
-    change, left = _ridge_step(statistics, residual)
+    change, left = _ridge_step(statistics, residual, floor)
     if natural[0] + change[0] >= 0:
         return change, left
     # Below zero the likelihood's power would give no density: it stays, the others move.
-    rest, left = _ridge_step(statistics[:, 1:], residual[1:])
+    rest, left = _ridge_step(statistics[:, 1:], residual[1:], floor[1:])
     return np.concatenate([[0.0], rest]), left
 
 
-def _ridge_step(statistics: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, float]:
+def _ridge_step(
+    statistics: np.ndarray, residual: np.ndarray, floor: np.ndarray
+) -> tuple[np.ndarray, float]:
     centred = statistics - statistics.mean(axis=0)
-    deviation = centred.std(axis=0)
-    deviation = np.where(deviation > 0, deviation, np.inf)
+    deviation = np.maximum(centred.std(axis=0), floor)
+    deviation = np.where(deviation > 0, deviation, np.inf)  # the same everywhere
     centred = centred / deviation
     correlation = centred.T @ centred / len(centred)
     step = np.linalg.solve(correlation + _RIDGE * np.eye(len(residual)), residual / deviation)

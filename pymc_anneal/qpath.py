@@ -18,6 +18,8 @@ from pymc_anneal.base import Path, Scalar
 
 __all__ = ["QPath"]
 
+_UNDERFLOW = -700.0  # where an exponential is about to become zero
+
 
 class QTerms(NamedTuple):
     """Log density of the reference, and log ratio of the target to it."""
@@ -56,26 +58,33 @@ class QPath:
 
     def log_ratio(self, terms: QTerms, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``log f_stop - log f_start``, shape ``(n,)``."""
-        change = self._raised(terms, stop) - self._raised(terms, start)
+        far = self._raised(terms, stop) - self._raised(terms, start)
+        # The argument of the log is linear in beta; where little is left of it, far is as good.
+        growth = (stop - start) * self._growth(terms, start)
+        near = jnp.log1p(jnp.maximum(growth, -0.5)) / (1 - self.q) + (stop - start) * self.level
+        change = jnp.where(growth > -0.5, near, far)
         return jnp.where(stop == start, 0.0, jnp.where(jnp.isnan(change), -jnp.inf, change))
 
     def velocity(self, terms: QTerms, beta: Scalar) -> jax.Array:
         """Return ``(e^a - 1) / ((1 - beta + beta e^a) (1 - q)) + c``, ``a = (1 - q) l``."""
+        return self._growth(terms, beta) / (1 - self.q) + self.level
+
+    def _growth(self, terms: QTerms, beta: Scalar) -> jax.Array:
         a = self._power(terms)
         # Divided by the larger of 1 and e^a, so that nothing overflows.
         small = jnp.exp(-jnp.abs(a))
-        ratio = jnp.where(
-            a > 0,
-            (1 - small) / ((1 - beta) * small + beta),
-            (small - 1) / (1 - beta + beta * small),
-        )
-        return ratio / (1 - self.q) + self.level
+        rising = (1 - small) / ((1 - beta) * small + beta)
+        falling = (small - 1) / (1 - beta + beta * small)
+        return jnp.where(a > 0, rising, falling)
 
     def _power(self, terms: QTerms) -> jax.Array:
         return (1 - self.q) * (terms.log_ratio - self.level)
 
     def _raised(self, terms: QTerms, beta: Scalar) -> jax.Array:
-        beta = jnp.asarray(beta, dtype=terms.log_ratio.dtype)
-        middle = jnp.logaddexp(jnp.log1p(-beta), jnp.log(beta) + self._power(terms)) / (1 - self.q)
-        inside = jnp.where(beta == 1, terms.log_ratio - self.level, middle)
+        a, beta = self._power(terms), jnp.asarray(beta, dtype=terms.log_ratio.dtype)
+        lost = (a < _UNDERFLOW) & (beta == 1)
+        small = jnp.where(lost, 1.0, jnp.exp(-jnp.abs(a)))
+        rising = a + jnp.log(beta + (1 - beta) * small)
+        falling = jnp.where(lost, a, jnp.log(1 - beta + beta * small))
+        inside = jnp.where(a > 0, rising, falling) / (1 - self.q)
         return jnp.where(beta == 0, 0.0, inside + beta * self.level)

@@ -92,22 +92,63 @@ class MomentAverages:
         if posterior is None:
             start = _surveyed(start, kernel, seed.spawn(1)[0])
         try:
-            return self.fitted(start, kernel, posterior, seed)
+            return self.surveyed(start, kernel, posterior, seed)
         except MomentMatchingError as error:
             raise ValueError(
                 f"There is no moment-averaged path for this model: {error}. Use path='geometric', "
                 "or path='auto', which takes the better of the two."
             ) from error
 
-    def fitted(
+    def surveyed(
         self,
         start: Start,
         kernel: Transition,
         posterior: np.ndarray | None,
         seed: np.random.SeedSequence,
-        max_evaluations: float = np.inf,
+        allowed: tuple[float, float] = (np.inf, np.inf),
     ) -> Start:
-        """Return the start on the spline, not surveyed yet."""
+        """Return the start on the spline, with its pilot.
+
+        Parameters
+        ----------
+        start
+            On the geometric path, with a pilot unless there are draws of the posterior.
+        kernel
+            The transition.
+        posterior
+            Draws of the posterior; default: the pilot's particles.
+        seed
+            Source of randomness.
+        allowed
+            Evaluations for the spline and for its pilot.
+
+        Raises
+        ------
+        MomentMatchingError
+            The moments cannot be matched, or the pilots of both paths disagree.
+        PilotTooLongError
+            The spline's pilot takes more evaluations than allowed.
+        """
+        seed_fit, seed_survey = seed.spawn(2)
+        laid = self._fitted(start, kernel, posterior, seed_fit, allowed[0])
+        found = survey(laid.session, kernel, seed_survey, allowed[1])
+        for pilot in laid.earlier:
+            error = np.hypot(found.log_z_mcse, pilot.log_z_mcse)
+            if abs(found.log_z - pilot.log_z) > _DISAGREEMENT * error:
+                raise MomentMatchingError(
+                    "transitions do not mix along it: the pilots of both paths disagree, "
+                    f"{found.log_z:.2f} and {pilot.log_z:.2f}"
+                )
+        return replace(laid, pilot=found)
+
+    def _fitted(
+        self,
+        start: Start,
+        kernel: Transition,
+        posterior: np.ndarray | None,
+        seed: np.random.SeedSequence,
+        max_evaluations: float,
+    ) -> Start:
         seed_first, seed_fit = seed.spawn(2)
         if posterior is None:
             assert start.pilot is not None  # whoever has no posterior draws has surveyed
@@ -174,19 +215,12 @@ class Cheapest:
         return replace(best, path_costs=costs)
 
     def _alternative(self, start: Start, pilot: Pilot, kernel, posterior, seed) -> Start:
-        seed_fit, seed_survey = seed.spawn(2)
         allowance = _SHARE * (pilot.evaluations + _counted(start, pilot))
         left = allowance - pilot.evaluations  # the spline's own pilot
         if left < _LEAST * pilot.evaluations:
             raise MomentMatchingError("the geometric run is too short for another to pay")
-        other = self.alternative.fitted(start, kernel, posterior, seed_fit, left)
-        found = survey(other.session, kernel, seed_survey, 1.5 * pilot.evaluations)
-        error = np.hypot(found.log_z_mcse, pilot.log_z_mcse)
-        if abs(found.log_z - pilot.log_z) > _DISAGREEMENT * error:
-            raise MomentMatchingError(
-                f"the pilots of both paths disagree, {found.log_z:.2f} and {pilot.log_z:.2f}"
-            )
-        return replace(other, pilot=found)
+        allowed = left, 1.5 * pilot.evaluations
+        return self.alternative.surveyed(start, kernel, posterior, seed, allowed)
 
 
 ROUTES: Mapping[str, Callable[[], Route]] = {

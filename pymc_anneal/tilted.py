@@ -154,14 +154,18 @@ class SplinePath:
 
     def log_ratio(self, terms: TiltedTerms, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``(eta(stop) - eta(start)).T``, shape ``(n,)``."""
-        return _inner(self.at(stop) - self.at(start), terms.statistics)
+        (first, _), (last, _) = self._segment(start), self._segment(stop)
+        inside = self._slope(first) * (stop - start)  # to all digits, however short the step
+        change = jnp.where(first == last, inside, self.at(stop) - self.at(start))
+        return _inner(change, terms.statistics)
 
     def velocity(self, terms: TiltedTerms, beta: Scalar) -> jax.Array:
         """Return ``eta'(beta).T``, shape ``(n,)``; at a knot, the derivative from the left."""
-        segment, _ = self._segment(beta)
+        return _inner(self._slope(self._segment(beta)[0]), terms.statistics)
+
+    def _slope(self, segment: jax.Array) -> jax.Array:
         knots, natural = jnp.asarray(self.knots), jnp.asarray(self.natural)
-        slope = (natural[segment + 1] - natural[segment]) / (knots[segment + 1] - knots[segment])
-        return _inner(slope, terms.statistics)
+        return (natural[segment + 1] - natural[segment]) / (knots[segment + 1] - knots[segment])
 
     def _segment(self, beta: Scalar) -> tuple[jax.Array, jax.Array]:
         knots = jnp.asarray(self.knots)

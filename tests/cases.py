@@ -21,6 +21,8 @@ from scipy import special, stats
 import pymc_anneal as pma
 
 from pymc_anneal.base import KernelState, LogTerms, Path, Transition
+from pymc_anneal.qpath import QPath
+from pymc_anneal.tilted import SplinePath, TiltedPrior
 from pymc_anneal.transitions import TunedTransition
 
 PRIOR_SHAPE, PRIOR_RATE = np.array([2.0, 3.5]), np.array([1.5, 0.8])
@@ -228,15 +230,35 @@ REFERENCES = [
     ),
 ]
 
+
+def _from_prior(name: str, exported: str, make: Callable) -> PathCase:
+    return PathCase(name, exported, make, _log_gamma_prior, partial(log_gamma_draws, 0.0))
+
+
+def _spline(statistics: str, terms) -> SplinePath:
+    """Tilts that no moments ask for: the weights have to be right on any."""
+    rng = np.random.default_rng(5)
+    ends = [log_gamma_draws(beta, 200, rng) for beta in (0.0, 1.0)]
+    family = TiltedPrior.around(pma.GeometricPath(terms), *ends, statistics)
+    first, second = rng.normal(scale=0.3, size=(2, family.size))
+    first[0], second[0] = 0.3, 0.6
+    natural = np.stack([np.zeros(family.size), first, second, family.posterior])
+    return SplinePath(family, np.array([0.0, 0.25, 0.7, 1.0]), natural)
+
+
+def _squared(terms, x: jax.Array, beta) -> jax.Array:
+    log_prior, log_likelihood = terms(x)
+    return log_prior + beta**2 * log_likelihood
+
+
 PATHS = [
-    PathCase(
-        "geometric",
-        "GeometricPath",
-        pma.GeometricPath,
-        _log_gamma_prior,
-        partial(log_gamma_draws, 0.0),
-    ),
+    _from_prior("geometric", "GeometricPath", pma.GeometricPath),
     *(_from_reference(f"from_{case.name}", case.make()) for case in REFERENCES),
+    _from_prior("moments", "MomentAverages", partial(_spline, "linear")),
+    _from_prior("moments_of_squares", "MomentAverages", partial(_spline, "squares")),
+    _from_prior("moments_of_products", "MomentAverages", partial(_spline, "products")),
+    _from_prior("q", "QAverages", lambda terms: QPath(pma.GeometricPath(terms), 0.8, -2.0)),
+    _from_prior("custom", "CustomPath", lambda terms: pma.CustomPath(partial(_squared, terms))),
 ]
 
 SCALE = np.array([[0.5, 0.0], [0.1, 0.6]])

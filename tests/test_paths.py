@@ -42,6 +42,8 @@ class TestContract:
 
     def test_ratio_over_a_tiny_step(self, case: Case, position: np.ndarray) -> None:
         # Free of cancellation: log f_{b + h} - log f_b = h v_b to all digits, at h = 1e-13.
+        if case.name == "custom":
+            pytest.skip("a difference of densities is all that a custom path offers")
         path = case.make(log_gamma_terms)
         terms = path.evaluate(position)
         velocity = path.velocity(terms, jnp.asarray(0.0))
