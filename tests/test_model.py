@@ -515,8 +515,6 @@ def _no_draws() -> None:
 REFUSED = [
     (lambda: pm.Flat("x"), ValueError, "'x' has the improper prior pm.Flat"),
     (lambda: pm.HalfFlat("scale"), ValueError, "'scale' has the improper prior pm.HalfFlat"),
-    (lambda: pm.Poisson("n", 3.0), NotImplementedError, "'n' is discrete .*pm.Mixture"),
-    (lambda: pm.Bernoulli("flag", 0.3), NotImplementedError, "'flag' is discrete"),
     (_minibatch, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_rescaled, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_simulator, NotImplementedError, "'s' is a pm.Simulator.*pm.sample_smc"),
