@@ -130,7 +130,7 @@ class Identity(Op):
         return Apply(self, [x], [x.type()])
 
     def perform(self, node, inputs, outputs):
-        outputs[0][0] = np.asarray(inputs[0])
+        outputs[0][0] = np.array(inputs[0])  # a copy: PyTensor writes into its results
 
     def pullback(self, inputs, outputs, cotangents):
         return [cotangents[0]]
