@@ -29,15 +29,31 @@ import pytensor.tensor as pt
 from pymc.logprob.utils import local_check_parameter_to_ninf_switch
 from pytensor.compile.mode import JAX
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import GraphRewriter, in2out, node_rewriter
 from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import Assert
-from pytensor.scalar.basic import GE, LE, ScalarOp, Switch, upgrade_to_float
+from pytensor.scalar.basic import (
+    AND,
+    GE,
+    LE,
+    Abs,
+    Add,
+    Exp,
+    Mul,
+    ScalarOp,
+    Second,
+    Sqr,
+    Sqrt,
+    Switch,
+    upgrade_to_float,
+)
 from pytensor.scalar.math import Sigmoid, Softplus
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.basic import MakeVector
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import All
 
 # Importing PyTensor's dispatch switches 64-bit numbers on for the process. Here that waits until a
 # model is compiled: an import should change nothing.
@@ -119,6 +135,61 @@ def _sigmoid_within_unit_interval(fgraph, node):
     return [pt.ones_like(node.inputs[0], dtype="bool")]
 
 
+_NEVER_NEGATIVE = (Abs, Exp, Sigmoid, Softplus, Sqr, Sqrt)
+
+
+def _never_negative(variable: Variable) -> bool:
+    """Whether every value of a variable is certain to be 0 or more, or NaN."""
+    if isinstance(variable, Constant):
+        return bool(np.all(variable.data >= 0))
+    if variable.owner is None:
+        return False
+    inputs, op = variable.owner.inputs, variable.owner.op
+    if isinstance(op, DimShuffle):
+        return _never_negative(inputs[0])
+    scalar = _scalar_op(variable)
+    if isinstance(scalar, Switch):
+        return all(map(_never_negative, inputs[1:]))
+    if isinstance(scalar, Add):
+        return all(map(_never_negative, inputs))
+    if isinstance(scalar, Mul):
+        # By positive numbers only: 0 times infinity is NaN, which a check would catch.
+        factors = [v for v in inputs if not isinstance(v, Constant)]
+        numbers = np.array([np.min(v.data) for v in inputs if isinstance(v, Constant)])
+        positive = bool(np.all(numbers > 0) and np.all(np.isfinite(numbers)))
+        return positive and len(factors) == 1 and _never_negative(factors[0])
+    return isinstance(scalar, _NEVER_NEGATIVE)
+
+
+def _certain(variable: Variable) -> bool:
+    """Whether a check is certain to hold everywhere."""
+    if isinstance(variable, Constant):
+        return bool(np.all(variable.data))
+    if variable.owner is None:
+        return False
+    inputs, op, scalar = variable.owner.inputs, variable.owner.op, _scalar_op(variable)
+    if isinstance(scalar, Second):
+        return _certain(inputs[1])
+    if isinstance(scalar, GE):
+        value, bound = inputs
+        below = isinstance(bound, Constant) and bool(np.all(bound.data <= 0))
+        return below and _never_negative(value)
+    if isinstance(op, All | DimShuffle | MakeVector) or isinstance(scalar, AND):
+        return all(map(_certain, inputs))
+    return False
+
+
+@node_rewriter([All])
+def _certain_check(fgraph, node):
+    """Drop a check that cannot fail.
+
+    XLA finds that ``exp(x) >= 0`` holds, and then evaluates "all are true" while it compiles, entry
+    by entry: seconds for every million of observations times particles.
+    """
+    out = node.outputs[0]
+    return [pt.constant(np.array(True))] if out.ndim == 0 and _certain(node.inputs[0]) else None
+
+
 @node_rewriter([Elemwise])
 def _switch_inside(fgraph, node):
     """Rewrite ``switch(c, f(a), f(b))`` to ``f(switch(c, a, b))`` for unary ``f``."""
@@ -144,6 +215,7 @@ _FAST_FORMS: tuple[GraphRewriter, ...] = (
     in2out(_drop_assert, name="drop_assert"),
     in2out(_fast_softplus, name="fast_softplus"),
     in2out(_sigmoid_within_unit_interval, name="sigmoid_checks"),
+    in2out(_certain_check, name="certain_checks"),
     # From the outputs inwards, twice: -softplus(.) is two unary Ops deep.
     in2out(_switch_inside, name="switch_inside"),
     in2out(_switch_inside, name="switch_inside_again"),

@@ -302,12 +302,6 @@ WALK = pma.IntegerWalk([3], 1.0, 2, 1.5)
 ON_RATE = pma.OnCoordinates(pma.HMC(0.9, 2, 0.7), [2])
 
 
-def _tuned_composition() -> TunedTransition:
-    parts = (ON_RATE, GIBBS, WALK)
-    stacked = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * 3), pma.Composition(parts))
-    return TunedTransition(jnp.asarray(BETAS), stacked)
-
-
 # On the mixed target.
 DISCRETE_TRANSITIONS = [
     Case("gibbs", "Gibbs", lambda: GIBBS),
@@ -326,7 +320,6 @@ DISCRETE_TRANSITIONS = [
             [GIBBS, pma.OnCoordinates(pma.PartialRefreshmentHMC(0.9, 2, 0.7), [2])]
         ),
     ),
-    Case("tuned_composition", "Composition", _tuned_composition),
 ]
 
 

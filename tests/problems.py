@@ -684,11 +684,11 @@ def zero_sum() -> Problem:
     return Problem("zero_sum", build, float(log_evidence), "prior on a linear subspace")
 
 
-def ising() -> Problem:
-    """Ising model of 4 x 4 spins in a field, as Bernoulli variables and a potential.
+def ising(side: int = 4) -> Problem:
+    """Ising model of side x side spins in a field, as Bernoulli variables and a potential.
 
     ``s_i = 2 x_i - 1``, ``x_i ~ Bernoulli(1/2)``, ``L = exp(J sum_(i~j) s_i s_j + h sum_i s_i)``:
-    ``Z = 2^-16 sum_s L(s)``; here ``J, h = 0.4, 0.1``.
+    ``Z = 2^-(side^2) sum_s L(s)``; here ``J, h = 0.4, 0.1``.
     """
     coupling, field = 0.4, 0.1
 
@@ -699,33 +699,34 @@ def ising() -> Problem:
 
     def build() -> pm.Model:
         with pm.Model() as model:
-            up = pm.Bernoulli("up", 0.5, shape=(4, 4))
+            up = pm.Bernoulli("up", 0.5, shape=(side, side))
             pm.Potential("energy", energy(2 * up - 1, pt))
         return model
 
-    spins = 2 * np.array(list(itertools.product((0, 1), repeat=16))).reshape(-1, 4, 4) - 1
-    log_evidence = special.logsumexp(energy(spins, np)) - 16 * np.log(2.0)
+    states = np.array(list(itertools.product((0, 1), repeat=side**2)))
+    spins = 2 * states.reshape(-1, side, side) - 1
+    log_evidence = special.logsumexp(energy(spins, np)) - side**2 * np.log(2.0)
     return Problem("ising", build, float(log_evidence), "binary variables alone, all coupled")
 
 
-def mixture_indicators() -> Problem:
-    """Mixture of two normals with an indicator for each of 12 observations.
+def mixture_indicators(count: int = 12) -> Problem:
+    """Mixture of two normals with an indicator for each of ``count`` observations.
 
     ``z_i ~ Categorical(w)``, ``mu_k ~ N(m_k, s_k)``, ``y_i ~ N(mu_(z_i), sigma)``:
-    ``Z = sum_z prod_i w_(z_i) prod_k Z_k(z)`` over all ``2^12`` allocations, ``Z_k`` the evidence
+    ``Z = sum_z prod_i w_(z_i) prod_k Z_k(z)`` over all allocations, ``Z_k`` the evidence
     of a normal mean for the observations allocated to ``k``.
     """
-    y = np.array([-1.3, 2.2, 0.4, 1.9, 3.4, -0.2, 2.7, 0.9, -2.1, 2.4, 1.1, 3.0])
+    y = np.array([-1.3, 2.2, 0.4, 1.9, 3.4, -0.2, 2.7, 0.9, -2.1, 2.4, 1.1, 3.0])[:count]
     weights, means, scales, sigma = np.array([0.35, 0.65]), (-1.0, 2.0), (1.5, 1.0), 0.7
 
     def build() -> pm.Model:
         with pm.Model() as model:
-            z = pm.Categorical("z", weights, shape=12)
+            z = pm.Categorical("z", weights, shape=count)
             mu = pm.Normal("mu", means, scales, shape=2)
             pm.Normal("y", mu[z], sigma, observed=y)
         return model
 
-    z = np.array(list(itertools.product((0, 1), repeat=12)))
+    z = np.array(list(itertools.product((0, 1), repeat=count)))
     log_terms = np.log(weights)[z].sum(axis=1)
     for k in (0, 1):
         n, total, square = (((z == k) * y**p).sum(axis=1) for p in (0, 1, 2))
@@ -763,7 +764,7 @@ def unknown_trials() -> Problem:
     return Problem("unknown_trials", build, float(special.logsumexp(log_terms)), note)
 
 
-def change_point() -> Problem:
+def change_point(years: int = 18) -> Problem:
     """Poisson counts whose rate changes at an unknown time; one count is missing.
 
     ``s ~ DiscreteUniform(0, T)``, ``r_k ~ Gamma(a_k, b_k)``, ``y_t ~ Poisson(r_1 [t < s] + r_2
@@ -771,20 +772,21 @@ def change_point() -> Problem:
     either side, ``Z = sum_s (T + 1)^-1 prod_k b_k^a_k Gamma(a_k + S_k) / (Gamma(a_k)
     (b_k + n_k)^(a_k + S_k)) / prod_t y_t!``.
     """
-    y = np.ma.masked_less([4, 5, 2, 6, 3, -1, 4, 3, 1, 0, 2, 1, 0, 1, 3, 0, 1, 0], 0)
-    shapes, rates, time = np.array([2.0, 1.5]), np.array([0.6, 0.9]), np.arange(18)
+    y = np.ma.masked_less([4, 5, 2, 6, 3, -1, 4, 3, 1, 0, 2, 1, 0, 1, 3, 0, 1, 0], 0)[:years]
+    shapes, rates, time = np.array([2.0, 1.5]), np.array([0.6, 0.9]), np.arange(years)
 
     def build() -> pm.Model:
         with pm.Model() as model, warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-            switch = pm.DiscreteUniform("switch", 0, 18)
+            switch = pm.DiscreteUniform("switch", 0, years)
             rate = pm.Gamma("rate", shapes, rates, shape=2)
             pm.Poisson("y", pt.switch(time < switch, rate[0], rate[1]), observed=y)
         return model
 
-    early = time < np.arange(19)[:, None]
+    early = time < np.arange(years + 1)[:, None]
     there, count = ~np.ma.getmaskarray(y), y.filled(0)
-    log_terms = np.full(19, -np.log(19.0) - special.gammaln(count[there] + 1.0).sum())
+    log_terms = np.full(years + 1, -np.log(years + 1.0))
+    log_terms -= special.gammaln(count[there] + 1.0).sum()
     for k, side in enumerate((early, ~early)):
         total, n = (side * count).sum(axis=1), (side & there).sum(axis=1)
         a, b = shapes[k], rates[k]
@@ -794,30 +796,31 @@ def change_point() -> Problem:
     return Problem("change_point", build, float(special.logsumexp(log_terms)), note)
 
 
-def outlier_effects() -> Problem:
+def outlier_effects(groups: int = 6) -> Problem:
     """Group effects of which an unknown share are outliers: discrete and continuous levels.
 
     ``q ~ Beta(a, b)``, ``z_j ~ Bernoulli(q)``, ``mu ~ N(1, 2)``, ``theta_j ~ N(mu, t_(z_j))``,
     ``y_j ~ N(theta_j, sigma)``, ``j = 1..J``: ``Z = sum_z B(a + k, b + J - k) / B(a, b)
     N(y; 1, 2^2 1 1' + diag(t_(z_j)^2 + sigma^2))``, ``k = sum z``.
     """
-    y = np.array([0.8, 1.9, -3.2, 1.2, 0.3, 6.1])
+    y = np.array([0.8, 1.9, -3.2, 1.2, 0.3, 6.1])[:groups]
     a, b, spread, sigma = 1.5, 4.0, np.array([0.5, 4.0]), 0.6
 
     def build() -> pm.Model:
         with pm.Model() as model:
             q = pm.Beta("q", a, b)
-            z = pm.Bernoulli("z", q, shape=6)
+            z = pm.Bernoulli("z", q, shape=groups)
             mu = pm.Normal("mu", 1.0, 2.0)
-            theta = pm.Normal("theta", mu, pt.as_tensor(spread)[z], shape=6)
+            theta = pm.Normal("theta", mu, pt.as_tensor(spread)[z], shape=groups)
             pm.Normal("y", theta, sigma, observed=y)
         return model
 
     log_terms = []
-    for z in itertools.product((0, 1), repeat=6):
+    for z in itertools.product((0, 1), repeat=groups):
         covariance = 4.0 + np.diag(spread[list(z)] ** 2 + sigma**2)
-        log_prior = special.betaln(a + sum(z), b + 6 - sum(z)) - special.betaln(a, b)
-        log_terms.append(log_prior + stats.multivariate_normal.logpdf(y, np.ones(6), covariance))
+        log_prior = special.betaln(a + sum(z), b + groups - sum(z)) - special.betaln(a, b)
+        log_normal = stats.multivariate_normal.logpdf(y, np.ones(groups), covariance)
+        log_terms.append(log_prior + log_normal)
     note = "indicators choose the scale of continuous effects"
     return Problem("outlier_effects", build, float(special.logsumexp(log_terms)), note)
 

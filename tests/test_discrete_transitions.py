@@ -15,6 +15,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base import KernelState, LogTerms, StepInfo, Transition, reversal_of
 from pymc_anneal.engine import Block, run_block
+from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.transitions import composition, gibbs, integer_walk
 from tests.cases import (
     DISCRETE_TRANSITIONS,
@@ -262,6 +263,64 @@ def test_unbiased(case: Case) -> None:
         weight = np.exp(log_weight.ravel() - mixed_evidence())
         assert weight.sum() ** 2 / (weight**2).sum() > 0.02 * PARTICLES
         assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(PARTICLES)
+
+
+class TestTuning:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def pilot(cls) -> Pilot:
+        open_parts = [pma.OnCoordinates(pma.HMC(), [2]), GIBBS, pma.IntegerWalk([3])]
+        position = mixed_draws(0.0, 2000, np.random.default_rng(0))
+        seed = np.random.SeedSequence(0)
+        with jax.enable_x64(True):
+            return run_pilot(PATH, pma.Composition(open_parts), position, seed)
+
+    def test_everything_open_is_set(self, pilot: Pilot) -> None:
+        rest, gibbs, walk = pilot.transition.at(jnp.asarray(0.7)).kernels
+        for kernel in (rest.kernel, walk):
+            assert float(kernel.step_size) > 0
+            assert int(kernel.n_steps) >= 1
+            assert kernel.scale.shape == (1,)  # of its own coordinate alone
+        assert gibbs == GIBBS
+
+    def test_scales_are_those_of_the_coordinates(self, pilot: Pilot) -> None:
+        rest, _, walk = pilot.transition.at(jnp.asarray(1.0)).kernels
+        draws = mixed_draws(1.0, 100_000, np.random.default_rng(1))
+        assert float(rest.kernel.scale[0]) == pytest.approx(draws[:, 2].std(), rel=0.2)
+        assert float(walk.scale[0]) == pytest.approx(draws[:, 3].std(), rel=0.2)
+
+    def test_cost_is_that_of_all_parts(self, pilot: Pilot) -> None:
+        for beta, cost in zip(pilot.betas[1:], pilot.cost, strict=True):
+            rest, _, walk = pilot.transition.at(jnp.asarray(beta)).kernels
+            steps = int(rest.kernel.n_steps), int(walk.n_steps)
+            assert cost == pma.HMC().cost(steps[0]) + GIBBS.cost() + walk.cost(steps[1])
+
+    def test_log_evidence_is_near(self, pilot: Pilot) -> None:
+        assert abs(pilot.log_z - mixed_evidence()) < 6 * pilot.log_z_mcse
+
+    def test_what_is_fixed_stays(self) -> None:
+        parts = [pma.OnCoordinates(pma.HMC(0.3, 2, 0.7), [2]), GIBBS, pma.IntegerWalk([3], 1.1)]
+        position = mixed_draws(0.0, 500, np.random.default_rng(0))
+        pilot = run_pilot(PATH, pma.Composition(parts), position, np.random.SeedSequence(0))
+        rest, _, walk = pilot.transition.at(jnp.asarray(0.5)).kernels
+        assert float(rest.kernel.step_size) == pytest.approx(0.3)
+        assert float(walk.step_size) == pytest.approx(1.1)
+        assert float(walk.scale[0]) > 0
+
+    def test_a_walk_is_as_wide_as_the_density(self) -> None:
+        def terms(x: jax.Array) -> LogTerms:
+            log_prior = jnp.where(x[0] >= 0, -0.001 * x[0] + jnp.log1p(-jnp.exp(-0.001)), -jnp.inf)
+            return LogTerms(log_prior, -0.5 * ((x[0] - 300.0) / 4.0) ** 2)
+
+        position = np.random.default_rng(2).geometric(1 - np.exp(-0.001), size=(2000, 1)) - 1.0
+        seed, kernel = np.random.SeedSequence(2), pma.IntegerWalk([0])
+        pilot = run_pilot(pma.GeometricPath(terms), kernel, position, seed)
+        early, late = (pilot.transition.at(jnp.asarray(b)) for b in (pilot.betas[1], 1.0))
+        reach = [float(k.step_size * k.scale[0]) for k in (early, late)]
+        assert reach[0] > 20 * reach[1]
+        assert pilot.accept_rate[-1] == pytest.approx(kernel.target_accept, abs=0.15)
+        assert abs(pilot.position.std() - 4.0) < 0.5
+        assert (pilot.position == pilot.position.round()).all()
 
 
 def terms_that_end(x: jax.Array) -> LogTerms:

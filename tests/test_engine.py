@@ -4,6 +4,7 @@ import threading
 import time
 
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +100,14 @@ class TestIdenticalBits:
     def test_chains_and_blocks_differ(self) -> None:
         weights = np.concatenate([r.log_weight.ravel() for r in run(blocks(3), 2)])
         assert len(np.unique(weights)) == len(weights)
+
+
+def test_the_loop_is_compiled_once() -> None:
+    # Chunks end at rungs, whose numbers are NumPy's: to JAX another type is another program.
+    jax.clear_caches()
+    for steps in (7, 40):
+        run_block(replace(blocks(1, steps=steps)[0], rungs=np.array([0, 5, steps])))
+    assert engine._advance._cache_size() == 1
 
 
 class TestResult:

@@ -330,6 +330,32 @@ class TestStructure:
         assert terms.log_likelihood[0] == -np.inf
         assert np.isfinite(terms.log_likelihood[1])
 
+    @pytest.mark.parametrize(
+        ("rate", "certain"),
+        [
+            (lambda x: pt.exp(x), True),
+            (lambda x: 2.0 * pt.exp(x[:, None]) + pt.sqr(x), True),
+            (lambda x: pt.switch(np.array([0, 1, 1]), pt.abs(x), pt.sigmoid(x)), True),
+            (lambda x: x, False),
+            (lambda x: pt.exp(x) - 0.1, False),
+            (lambda x: pt.exp(x) * pt.sqr(x), False),  # NaN where one overflows
+            (lambda x: pt.switch(x > 0, x, pt.exp(x)), False),
+        ],
+    )
+    def test_checks_that_cannot_fail_are_dropped(self, rate: Callable, certain: bool) -> None:
+        with pm.Model() as model:
+            x = pm.Normal("x", shape=3)
+            shape = pt.as_tensor(rate(pt.zeros(3))).shape.eval()
+            pm.Poisson("y", rate(x), observed=np.full(shape, 2))
+        compiled = pma.compile_model(model)
+        with jax.enable_x64(True):
+            program = str(jax.make_jaxpr(compiled.log_terms)(np.zeros(3)))
+        assert ("reduce_and" in program) != certain
+        expected = reference(compiled)
+        point = np.array([0.3, 0.4, 0.7])
+        value = evaluate(compiled, point[None]).log_likelihood[0]
+        assert value == pytest.approx(expected(point)[1], rel=1e-6)
+
     @pytest.mark.parametrize("likelihood", ["bernoulli", "categorical", "censored", "mixture"])
     def test_fast_forms_are_equal(self, likelihood: str) -> None:
         # The element-wise forms that are exchanged for faster ones, far into their tails.
@@ -515,8 +541,6 @@ def _no_draws() -> None:
 REFUSED = [
     (lambda: pm.Flat("x"), ValueError, "'x' has the improper prior pm.Flat"),
     (lambda: pm.HalfFlat("scale"), ValueError, "'scale' has the improper prior pm.HalfFlat"),
-    (lambda: pm.Poisson("n", 3.0), NotImplementedError, "'n' is discrete .*pm.Mixture"),
-    (lambda: pm.Bernoulli("flag", 0.3), NotImplementedError, "'flag' is discrete"),
     (_minibatch, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_rescaled, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_simulator, NotImplementedError, "'s' is a pm.Simulator.*pm.sample_smc"),

@@ -1,0 +1,312 @@
+"""Models with discrete variables, from their supports to the result of a run."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+import pymc_anneal as pma
+
+from pymc_anneal.compat import group
+from pymc_anneal.engine import Block, run_block
+from pymc_anneal.model import CompiledModel
+from pymc_anneal.transitions.composition import parts_of
+from tests.problems import (
+    Problem,
+    change_point,
+    ising,
+    mixture_indicators,
+    outlier_effects,
+    unknown_trials,
+)
+
+CUT = np.array([-1.0, 0.0, 1.0])
+
+
+def of_random_size():
+    return pm.Binomial("x", pm.Poisson("n", 4.0), 0.3)
+
+
+def of_data():
+    return pm.Binomial("x", pm.Data("n", [2, 5]), 0.3, shape=2)
+
+
+# Variables named x, and the values that each of their entries can take.
+SUPPORTS: list[tuple[Callable, tuple | None]] = [
+    (lambda: pm.Bernoulli("x", 0.3, shape=2), ((0, 1), (0, 1))),
+    (lambda: pm.Bernoulli("x", pm.Beta("p", 1, 2)), ((0, 1),)),
+    (lambda: pm.Categorical("x", [0.2, 0.5, 0.3]), ((0, 2),)),
+    (lambda: pm.Categorical("x", pm.Dirichlet("p", np.ones(4)), shape=2), ((0, 3), (0, 3))),
+    (lambda: pm.OrderedLogistic("x", eta=pm.Normal("e"), cutpoints=CUT), ((0, 3),)),
+    (lambda: pm.DiscreteUniform("x", -2, 5), ((-2, 5),)),
+    (lambda: pm.DiscreteUniform("x", [0, 3], 7), ((0, 7), (3, 7))),
+    (lambda: pm.DiscreteUniform("x", 0, pm.Poisson("top", 3.0)), None),
+    (lambda: pm.Binomial("x", 6, 0.5), ((0, 6),)),
+    (of_data, ((0, 2), (0, 5))),
+    (of_random_size, None),
+    (lambda: pm.BetaBinomial("x", 1.0, 2.0, n=3), ((0, 3),)),
+    (lambda: pm.HyperGeometric("x", N=10, k=4, n=7), ((1, 4),)),
+    (lambda: pm.Poisson("x", 3.0), None),
+    (lambda: pm.NegativeBinomial("x", 3.0, 1.0), None),
+    (lambda: pm.ZeroInflatedPoisson("x", 0.4, 3.0), None),
+    (lambda: pm.Geometric("x", 0.4), None),
+]
+
+
+@pytest.mark.parametrize(("declare", "support"), SUPPORTS)
+def test_supports(declare: Callable, support: tuple | None) -> None:
+    with pm.Model() as model:
+        declare()
+    compiled = pma.compile_model(model)
+    variable = next(v for v in compiled.variables if v.name == "x")
+    assert variable.discrete
+    assert variable.support == support
+    draws = compiled.sample_prior(np.random.SeedSequence(1), 2000)[:, variable.start :]
+    for column, (low, high) in zip(draws.T, support or (), strict=False):
+        assert (column.min(), column.max()) == (low, high)  # all of it, and nothing outside
+
+
+def declared() -> pm.Model:
+    """Discrete and continuous variables in turns."""
+    with pm.Model(coords={"site": ["a", "b", "c"]}) as model:
+        p = pm.Beta("p", 2, 3)
+        z = pm.Bernoulli("z", p, dims="site")
+        mu = pm.Normal("mu", 0, 2)
+        n = pm.Poisson("n", 3.0)
+        pm.Deterministic("total", z.sum() + n)
+        pm.Normal("y", mu + z, 1.0 + n, observed=[1.0, 2.0, -0.5])
+    return model
+
+
+@pytest.fixture(scope="module")
+def compiled() -> CompiledModel:
+    return pma.compile_model(declared())
+
+
+class TestModel:
+    def test_layout(self, compiled: CompiledModel) -> None:
+        assert [v.name for v in compiled.discrete] == ["z", "n"]
+        assert [(v.start, v.stop) for v in compiled.discrete] == [(1, 4), (5, 6)]
+
+    def test_whole_numbers_stay_whole(self, compiled: CompiledModel) -> None:
+        x = compiled.sample_prior(np.random.SeedSequence(1), 50)
+        assert x.dtype == np.float64
+        values = compiled.constrain(x)
+        for name in ("z", "n", "total"):
+            assert values[name].dtype == np.int64
+        np.testing.assert_array_equal(values["z"], x[:, 1:4])
+        np.testing.assert_allclose(compiled.unconstrain(values), x, rtol=1e-12, atol=1e-12)
+
+    def test_derivatives_are_of_the_continuous_ones(self, compiled: CompiledModel) -> None:
+        x = compiled.sample_prior(np.random.SeedSequence(2), 20)
+        with jax.enable_x64(True):
+            slope = jax.vmap(jax.grad(lambda x: compiled.log_terms(x).log_posterior))(x)
+        assert (slope[:, [1, 2, 3, 5]] == 0).all()
+        assert (slope[:, [0, 4]] != 0).all()
+
+    def test_counts_with_a_fixed_sum_are_refused(self) -> None:
+        for declare in (
+            lambda: pm.Multinomial("x", 4, [0.2, 0.8]),
+            lambda: pm.DirichletMultinomial("x", 4, [1.0, 2.0]),
+        ):
+            with pm.Model() as model:
+                declare()
+            with pytest.raises(NotImplementedError, match="'x' holds counts with a fixed sum"):
+                pma.compile_model(model)
+
+
+class Identity(Op):
+    """Returns what it is given: an Op without a JAX form."""
+
+    def make_node(self, x):
+        x = pt.as_tensor_variable(x)
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.array(inputs[0])  # a copy: PyTensor writes into its results
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [cotangents[0]]
+
+    def grad(self, inputs, cotangents):
+        return [cotangents[0]]
+
+
+@pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+def test_without_a_jax_form() -> None:
+    def build(wrap: Callable) -> pm.Model:
+        with pm.Model() as model:
+            z = pm.Bernoulli("z", 0.4, shape=2)
+            x = pm.Normal("x", 0, 1)
+            pm.Normal("y", wrap(x) + z.sum(), 1.0, observed=0.7)
+        return model
+
+    first, second = pma.compile_model(build(Identity())), pma.compile_model(build(lambda x: x))
+    assert first.notes
+    draws = first.sample_prior(np.random.SeedSequence(3), 5)
+    with jax.enable_x64(True):
+        both = [
+            jax.vmap(jax.value_and_grad(lambda x, c=c: c.log_terms(x).log_posterior))(draws)
+            for c in (first, second)
+        ]
+    for left, right in zip(*both, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-9)
+
+
+class TestChoice:
+    """Which kernels move which variables."""
+
+    def test_kernels(self, compiled: CompiledModel) -> None:
+        rest, gibbs, walk = parts_of(pma.compose_transition(model=compiled))
+        assert isinstance(rest.kernel, pma.HMC)
+        assert rest.coordinates == (0, 4)
+        assert gibbs == pma.Gibbs([1, 2, 3], [(0, 1)] * 3)
+        assert walk == pma.IntegerWalk([5])
+
+    def test_large_supports_are_walked(self) -> None:
+        with pm.Model() as model:
+            pm.DiscreteUniform("few", 0, 31)
+            pm.DiscreteUniform("many", 0, 32)
+        gibbs, walk = parts_of(pma.compose_transition(model=model))
+        assert (gibbs.coordinates, walk.coordinates) == ((0,), (1,))
+
+    def test_supports_of_a_size_share_a_kernel(self) -> None:
+        with pm.Model() as model:
+            pm.Binomial("x", [1, 20, 1, 17], 0.4)
+            pm.Bernoulli("b", 0.4)
+        small, large = parts_of(pma.compose_transition(model=model))
+        assert (small.coordinates, large.coordinates) == ((0, 2, 4), (1, 3))
+
+    def test_without_discrete_variables(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("x")
+        kernel = pma.MALA()
+        assert pma.compose_transition(kernel, model=model) is kernel
+
+    @pytest.mark.parametrize(
+        ("kernel", "message"),
+        [
+            (pma.MALA(), "'z' is discrete, and transition MALA moves real numbers"),
+            (pma.HMC(0.1, 3, 1.0), "'z' is discrete, and transition HMC moves .*compose_tr"),
+            (pma.Gibbs([1, 2], [(0, 1)] * 2), "'z' is discrete, and transition Gibbs does not"),
+            (pma.Gibbs([1, 2, 3], [(0, 1)] * 3), "'n' is discrete, and transition Gibbs does"),
+            (
+                pma.Composition([pma.OnCoordinates(pma.HMC(), [0, 5]), pma.IntegerWalk([1, 2, 3])]),
+                "'n' is discrete, and transition HMC moves real numbers",
+            ),
+        ],
+    )
+    def test_what_cannot_move_them(self, compiled, kernel, message: str) -> None:
+        with pytest.raises(TypeError, match=message):
+            pma.sample_ais(model=compiled, transition=kernel, progressbar=False)
+
+    def test_what_cannot_be_a_part(self, compiled) -> None:
+        with pytest.raises(TypeError, match="`continuous` is a Composition"):
+            pma.compose_transition(pma.Composition([pma.HMC()]), model=compiled)
+
+
+class TestRefused:
+    """References that live on the real numbers."""
+
+    @pytest.mark.parametrize(
+        "reference",
+        ["pilot", "laplace", "auto", pma.GaussianReference(np.zeros(6), np.ones(6))],
+        ids=str,
+    )
+    def test_reference(self, compiled, reference) -> None:
+        with pytest.raises(NotImplementedError, match="'z' is discrete.*prior as reference"):
+            pma.sample_ais(model=compiled, reference=reference, progressbar=False)
+
+    @pytest.mark.parametrize("call", [pma.fit_reference, pma.bridge_evidence])
+    def test_fits(self, compiled, call) -> None:
+        with pytest.raises(NotImplementedError, match="real numbers.*'z' is discrete"):
+            call(None, model=compiled)
+
+    def test_laplace(self, compiled) -> None:
+        with pytest.raises(NotImplementedError, match="'z' is discrete"):
+            pma.laplace_reference(compiled)
+
+
+# Small enough for one step to do.
+SMALL = [ising(2), mixture_indicators(3), unknown_trials(), change_point(9), outlier_effects(2)]
+
+
+@pytest.mark.parametrize("problem", SMALL, ids=lambda problem: problem.name)
+def test_unbiased(problem: Problem) -> None:
+    compiled = pma.compile_model(problem.build())
+    kernel = pma.compose_transition(pma.HMC(0.15, 1, 1.0), model=compiled)
+    walking = {"step_size": 0.5, "n_steps": 1, "scale": 1.0}
+    parts = [
+        replace(part, **walking) if isinstance(part, pma.IntegerWalk) else part
+        for part in parts_of(kernel)
+    ]
+    path, particles = pma.GeometricPath(compiled.log_terms), 20_000
+    for steps in range(1, 6):
+        position = compiled.sample_prior(np.random.SeedSequence(steps), particles)
+        betas, seed = pma.power_schedule(steps), np.random.SeedSequence(steps)
+        block = Block(path, pma.Composition(parts), betas, position, 2, seed)
+        weight = np.exp(run_block(block).log_weight.ravel() - problem.log_evidence)
+        assert weight.sum() ** 2 / (weight**2).sum() > 0.02 * particles
+        assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(particles)
+
+
+QUICK = {"draws": 100, "chains": 2, "random_seed": 1, "progressbar": False}
+
+
+@pytest.fixture(scope="module")
+def result(compiled: CompiledModel):
+    return pma.sample_ais(model=compiled, reverse_from="draws", **QUICK)
+
+
+class TestResult:
+    def test_draws_keep_their_type(self, result) -> None:
+        posterior = group(result, "posterior")
+        assert posterior["z"].dtype == posterior["n"].dtype == np.int64
+        assert posterior["z"].dims == ("chain", "draw", "site")
+        assert set(np.unique(posterior["z"])) == {0, 1}
+        total = posterior["z"].sum("site") + posterior["n"]
+        np.testing.assert_array_equal(posterior["total"], total)
+
+    def test_evidence_of_both_directions(self, result) -> None:
+        evidence = pma.log_evidence(result)
+        assert evidence.verdict == "trust"
+        assert evidence.mcse < 0.1
+
+    def test_words(self, result) -> None:
+        words = group(result, "evidence").attrs
+        assert words["transition"] == "HMC, Gibbs, IntegerWalk"
+        assert (group(result, "annealing")["step_size"] > 0).all()
+
+    def test_it_goes_where_other_results_go(self, result, compiled, tmp_path) -> None:
+        again = pma.sample_ais(model=compiled, steps=10, reverse_from=result, **QUICK)
+        table = pma.compare({"once": result, "again": again})
+        assert table["log_evidence"].notna().all()
+        assert pma.compare_estimators(result)["agrees"].all()
+        assert "z[a]" in pma.summary(result).index
+        result.to_netcdf(tmp_path / "result.nc")
+
+    def test_same_seed_same_bits(self, result, compiled) -> None:
+        again = pma.sample_ais(model=compiled, reverse_from="draws", **QUICK)
+        for name in ("z", "n", "mu"):
+            np.testing.assert_array_equal(
+                group(again, "posterior")[name], group(result, "posterior")[name]
+            )
+
+
+def test_binary_variables_alone() -> None:
+    problem = ising(2)
+    result = pma.sample_ais(model=problem.build(), **QUICK)
+    evidence = pma.log_evidence(result)
+    assert abs(evidence.log_evidence - problem.log_evidence) < 4 * evidence.mcse
+    assert group(result, "evidence").attrs["transition"] == "Gibbs"
+    annealing = group(result, "annealing")
+    assert np.isnan(annealing["step_size"]).all()  # there is none
+    assert (annealing["accept_rate"] > 0).all()
+    pma.plot_annealing(result)
