@@ -13,6 +13,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
+from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import Competence
 from scipy.stats import kstest
 
@@ -151,7 +152,7 @@ class TestStep:
 
     def test_pymc_does_not_choose_it(self) -> None:
         assert pma.TemperedTransition.competence(None) == Competence.INCOMPATIBLE
-        assert pma.TemperedTransition not in pm.STEP_METHODS
+        assert pma.TemperedTransition not in STEP_METHODS
 
     def test_reference_by_hand(self) -> None:
         reference = pma.GaussianReference(np.array([1.0, -0.3]), np.array([0.5, 0.4]))
