@@ -26,9 +26,10 @@ from scipy import optimize
 from scipy.stats import chi2
 
 from pymc_anneal.base import LogTerms, Path, Scalar, Transition
+from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block, NanDensityError, run_block
 from pymc_anneal.model import CompiledModel, compile_model, log_point_density
-from pymc_anneal.options import TRANSITIONS, check_count, resolve, seed_sequence
+from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.progress import ProgressDisplay
@@ -173,8 +174,8 @@ def find_mode(
     check_count("particles", particles)
     if not 1 < power < np.inf:
         raise ValueError(f"`power` is {power}, expected a number above 1.")
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    kernel = transition_for(transition, compiled)
     log_point = log_point_density(compiled)
     seeds = seed_sequence(random_seed).spawn(4)
     try:
@@ -213,10 +214,11 @@ def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> 
         values = jax.jit(jax.vmap(log_point))
         found = np.concatenate(cooled)
         first = found[np.nanargmax(np.asarray(values(jnp.asarray(found))))]
-        best = _polished(log_point, first)
+        real = _real_coordinates(compiled)
+        best = _polished(log_point, first, real)
         highest = float(log_point(jnp.asarray(best)))
         below = highest - np.asarray(values(jnp.asarray(cooled.alone)))
-        near = _near(log_point, best, cooled.alone)
+        near = _near(log_point, best, cooled.alone, real)
     # By height and by place: modes may be equally high.
     allowed = _LENIENCE * chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
     agree = (below <= allowed) & (near <= allowed)
@@ -229,24 +231,37 @@ def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> 
     )
 
 
-def _polished(log_point, start: np.ndarray) -> np.ndarray:
-    """Climb to the top; where that fails, stay."""
-    if not start.size:
+def _real_coordinates(compiled: CompiledModel) -> np.ndarray:
+    whole = [j for v in compiled.discrete for j in range(v.start, v.stop)]
+    return np.setdiff1d(np.arange(compiled.ndim), whole)
+
+
+def _polished(log_point, start: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Climb to the top along the real coordinates; where that fails, stay."""
+    if not real.size:
         return start
-    slope = jax.jit(jax.value_and_grad(lambda x: -log_point(x)))
+    slope = jax.jit(jax.value_and_grad(lambda z: -log_point(jnp.asarray(start).at[real].set(z))))
     found = optimize.minimize(
-        lambda x: tuple(np.asarray(v, dtype=float) for v in slope(x)),
-        start,
+        lambda z: tuple(np.asarray(v, dtype=float) for v in slope(z)),
+        start[real],
         jac=True,
         method="L-BFGS-B",
         options={"ftol": 1e-15, "gtol": 1e-8},
     )
-    better = np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start)))
-    return found.x if better else start
+    best = start.copy()
+    if np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start))):
+        best[real] = found.x
+    return best
 
 
-def _near(log_point, best: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``."""
-    curvature = -np.asarray(jax.hessian(log_point)(jnp.asarray(best)))
-    step = position - best
-    return 0.5 * np.einsum("ni,ij,nj->n", step, curvature, step)
+def _near(log_point, best: np.ndarray, position: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``.
+
+    Infinite where a whole number differs.
+    """
+    centre = jnp.asarray(best)
+    hessian = jax.hessian(lambda z: log_point(centre.at[real].set(z)))
+    step = (position - best)[:, real]
+    below = -0.5 * np.einsum("ni,ij,nj->n", step, np.asarray(hessian(centre[real])), step)
+    others = np.delete(position - best, real, axis=1)
+    return np.where((others == 0).all(axis=1), below, np.inf)

@@ -55,6 +55,25 @@ class TestFindMode:
         assert abs(found.point["x"]) == pytest.approx(3.0, abs=0.01)
         assert 0.3 < found.agreement < 0.7
 
+    def test_whole_numbers(self) -> None:
+        with pm.Model() as model:
+            k = pm.Categorical("k", [0.6, 0.3, 0.1])
+            mu = pm.Normal("mu", 0.0, 2.0)
+            pm.Normal("y", mu + 4.0 * k, 0.5, observed=5.0)
+        found = pma.find_mode(model, transition="random_walk", **QUIET)
+        # Given k the mode in mu is conjugate; of the three, k = 1 is the highest.
+        height = [self.height(k, share) for k, share in enumerate([0.6, 0.3, 0.1])]
+        assert found.point["k"] == int(np.argmax(height)) == 1
+        assert found.log_posterior == pytest.approx(max(height), abs=1e-6)
+        assert 0 < found.agreement <= 1
+
+    @staticmethod
+    def height(k: int, share: float) -> float:
+        rest, variance = 5.0 - 4.0 * k, 0.25
+        mu = rest * 4 / (4 + variance)
+        terms = mu**2 / 4 + (rest - mu) ** 2 / variance
+        return float(np.log(share) - 0.5 * terms - np.log(2 * np.pi * 2 * 0.5))
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [({"power": 1.0}, "`power` is 1.0"), ({"particles": 0}, "`particles` is 0")],
