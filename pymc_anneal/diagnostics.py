@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from pymc_anneal.compat import pareto_k
 from pymc_anneal.engine import Stats
-from pymc_anneal.estimators import ais, effective_sample_size
+from pymc_anneal.estimators import ais, effective_sample_size, population_means
 
 __all__ = [
     "MAX_PARETO_K",
@@ -99,6 +99,7 @@ def judge(
     interrupted: bool = False,
     mcse: float | None = None,
     doubts: Sequence[str] = (),
+    population: int = 1,
 ) -> Verdict:
     """Judge an estimate by annealed importance sampling.
 
@@ -120,16 +121,19 @@ def judge(
         Error of the estimate, if it is not that of the weights alone.
     doubts
         What else speaks against the estimate.
+    population
+        See :func:`ais`. Populations are too few for a tail, and the error is their spread: there
+        is no other against which chains could disagree.
 
     Returns
     -------
     Verdict
     """
-    estimate, k = ais(log_weight, strata), weight_pareto_k(log_weight)
+    estimate = ais(log_weight, strata, population)
     doubts = [
         *doubts,
-        *_doubt_tail(k),
-        *_doubt_chains(log_weight, strata),
+        *_doubt_tail(weight_pareto_k(population_means(log_weight, population))),
+        *(_doubt_chains(log_weight, strata) if population == 1 else []),
         *(d for p in pilots for d in _doubt_pilot(estimate.log_evidence, estimate.mcse, *p)),
     ]
     if doubts:

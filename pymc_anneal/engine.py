@@ -26,6 +26,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from pymc_anneal.base import KernelState, Path, StepInfo, Transition
+from pymc_anneal.resampling import resample_populations
 
 __all__ = [
     "Block",
@@ -109,6 +110,9 @@ class Block:
         Source of the block's randomness.
     rungs : ndarray of int
         Increasing numbers of steps, the first 0, after which the particles are recorded.
+    resample : float
+        Effective sample size, as a share of a chain's particles in the block, below which these
+        are resampled; 0: never. Not for reverse runs.
     """
 
     path: Path
@@ -118,6 +122,7 @@ class Block:
     chains: int
     seed: np.random.SeedSequence
     rungs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    resample: float = 0.0
 
 
 class Ladder(NamedTuple):
@@ -267,8 +272,10 @@ def run_block(
                 window,
                 done,
                 size,
+                block.resample,
                 chains=block.chains,
                 backward=backward,
+                resampling=block.resample > 0,
             )
             rows.append(Stats(*(np.asarray(s)[:size].copy() for s in carry.stats)))
             done += size
@@ -385,19 +392,32 @@ def _start(path: Path, transition: Transition, key, position, chains: int) -> _C
     )
 
 
-@partial(jax.jit, static_argnames=("chains", "backward"), donate_argnames="carry")
+@partial(jax.jit, static_argnames=("chains", "backward", "resampling"), donate_argnames="carry")
 def _advance(
-    path: Path, transition: Transition, carry: _Carry, key, betas, first, size, *, chains, backward
+    path: Path,
+    transition: Transition,
+    carry: _Carry,
+    key,
+    betas,
+    first,
+    size,
+    threshold,
+    *,
+    chains,
+    backward,
+    resampling,
 ) -> _Carry:
     """Take ``size`` steps, of which the first has index ``first`` in the schedule."""
-    step = _step_backward if backward else _step
+    step: Callable = _step_backward if backward else _step
+    if resampling:
+        step = partial(_step_resampling, chains=chains, threshold=threshold)
 
     def body(i, carry: _Carry) -> _Carry:
         moved = step(path, transition, carry, jax.random.fold_in(key, first + i), *betas_at(i))
         row = _reduce(carry.log_weight, moved.log_u, moved.velocity, moved.info, chains)
         return _Carry(
             state=moved.state,
-            log_weight=carry.log_weight + moved.log_u,
+            log_weight=moved.log_weight,
             stats=Stats(*(s.at[i].set(r) for s, r in zip(carry.stats, row, strict=True))),
             nan_position=_first_nan(moved.info, carry.nan_position),
         )
@@ -410,6 +430,7 @@ def _advance(
 
 class _Moved(NamedTuple):
     state: KernelState
+    log_weight: jax.Array
     log_u: jax.Array
     velocity: jax.Array
     info: StepInfo
@@ -420,14 +441,29 @@ def _step(path: Path, transition: Transition, carry: _Carry, key, start, stop) -
     terms = carry.state.terms
     log_u, velocity = path.log_ratio(terms, start, stop), path.velocity(terms, stop)
     state, info = transition.step(key, carry.state, path, stop)
-    return _Moved(state, log_u, velocity, info)
+    return _Moved(state, carry.log_weight + log_u, log_u, velocity, info)
+
+
+def _step_resampling(
+    path: Path, transition: Transition, carry: _Carry, key, start, stop, *, chains, threshold
+) -> _Moved:
+    """Weigh, resample where the weights have become uneven, then move."""
+    key_resample, key_move = jax.random.split(key)
+    terms = carry.state.terms
+    log_u, velocity = path.log_ratio(terms, start, stop), path.velocity(terms, stop)
+    state, log_weight = resample_populations(
+        key_resample, carry.state, carry.log_weight + log_u, chains, threshold
+    )
+    state, info = transition.step(key_move, state, path, stop)
+    return _Moved(state, log_weight, log_u, velocity, info)
 
 
 def _step_backward(path: Path, transition: Transition, carry: _Carry, key, start, stop) -> _Moved:
     """Move at the old temperature, then weigh; the kernel is the reversal of the forward one."""
     state, info = transition.step(key, carry.state, path, start)
     terms = state.terms
-    return _Moved(state, path.log_ratio(terms, start, stop), path.velocity(terms, stop), info)
+    log_u = path.log_ratio(terms, start, stop)
+    return _Moved(state, carry.log_weight + log_u, log_u, path.velocity(terms, stop), info)
 
 
 def _first_nan(info: StepInfo, present: jax.Array) -> jax.Array:

@@ -25,6 +25,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
+from scipy.stats import t as student_t
 
 __all__ = [
     "BridgeEstimate",
@@ -34,6 +35,8 @@ __all__ = [
     "bootstrap_interval",
     "effective_sample_size",
     "jackknife_error",
+    "population_interval",
+    "population_means",
 ]
 
 
@@ -61,7 +64,28 @@ def effective_sample_size(log_weight: np.ndarray) -> float:
     return float(np.exp(2 * log_sum - logsumexp(2 * log_weight))) if np.isfinite(log_sum) else 0.0
 
 
-def ais(log_weight: np.ndarray, strata: np.ndarray | None = None) -> EvidenceEstimate:
+def population_means(log_weight: np.ndarray, population: int = 1) -> np.ndarray:
+    """Log mean weights of independent populations, neighbours along the last axis.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (..., n)
+    population
+        Particles in each; divides ``n``.
+
+    Returns
+    -------
+    ndarray, shape (..., n / population)
+    """
+    if population == 1:
+        return log_weight
+    rows = log_weight.reshape(*log_weight.shape[:-1], -1, population)
+    return logsumexp(rows, axis=-1) - np.log(population)
+
+
+def ais(
+    log_weight: np.ndarray, strata: np.ndarray | None = None, population: int = 1
+) -> EvidenceEstimate:
     """Estimate the log evidence by annealed importance sampling.
 
     Parameters
@@ -71,6 +95,9 @@ def ais(log_weight: np.ndarray, strata: np.ndarray | None = None) -> EvidenceEst
     strata : ndarray of int, broadcast to the shape of the weights, optional
         Which of several rounds a particle belongs to. What the rounds' mean weights differ by is
         then not counted as error: their sizes were fixed, not drawn.
+    population
+        Particles, neighbours along the last axis, that share ancestors because they were
+        resampled: the error is then that of the mean over populations.
 
     Returns
     -------
@@ -92,15 +119,26 @@ def ais(log_weight: np.ndarray, strata: np.ndarray | None = None) -> EvidenceEst
     n, ess = log_weight.size, effective_sample_size(log_weight)
     if ess == 0:
         return EvidenceEstimate(-np.inf, np.inf, 0.0)
+    units = population_means(log_weight, population)
+    strata = strata if strata is None else np.asarray(strata)[..., ::population]
     # Differences first: equal weights give an error of exactly zero.
-    relative = np.exp(log_weight - log_weight.max())
+    relative = np.exp(units - units.max())
     deviation = np.concatenate([r - r.mean() for r in _by_stratum(relative, strata)])
     rse_squared = (deviation**2).sum() / relative.sum() ** 2
+    if population > 1:
+        rse_squared *= units.size / (units.size - 1)  # they are few
+        ess = 1 / (rse_squared + 1 / n)
     return EvidenceEstimate(
         log_evidence=float(logsumexp(log_weight) - np.log(n)),
         mcse=float(np.sqrt(np.log1p(rse_squared))),
         ess=ess,
     )
+
+
+def population_interval(estimate: EvidenceEstimate, populations: int) -> tuple[float, float]:
+    """95 % interval of an estimate whose error is the spread of a few populations: Student's."""
+    half_width = float(student_t.ppf(0.975, populations - 1)) * estimate.mcse
+    return estimate.log_evidence - half_width, estimate.log_evidence + half_width
 
 
 class BridgeEstimate(NamedTuple):

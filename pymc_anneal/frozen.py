@@ -36,6 +36,8 @@ class FrozenRun:
         Numbers of steps after which the particles were recorded.
     ladder : Ladder
         What was recorded, arrays of shape ``(rungs, chains, particles)``.
+    population : int
+        Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
     """
 
     betas: np.ndarray
@@ -46,6 +48,7 @@ class FrozenRun:
     seconds: float
     rungs: np.ndarray
     ladder: Ladder
+    population: int = 1
 
     @property
     def steps(self) -> int:
@@ -102,6 +105,7 @@ def anneal(
         interrupted=len(results) < len(blocks),
         seconds=sum(r.seconds for r in results) / min(workers, len(results)),
         rungs=blocks[0].rungs,
+        population=len(blocks[0].position) // blocks[0].chains if blocks[0].resample else 1,
         ladder=Ladder(
             *(np.concatenate(v, axis=2) for v in zip(*(r.ladder for r in results), strict=True))
         ),

@@ -6,9 +6,11 @@ With ``p`` the posterior density of the model's own (constrained) parameters, as
     log f_beta(x) = (1 - beta) log(p(x) J(x)) + beta C log p(x)
 
 runs from the posterior, where a pilot from the prior left its particles, to ``p^C``, ``C`` large,
-whose mass sits on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). There
-``2 C (log p(x*) - log p(x))`` has about a chi-squared distribution with ``d`` degrees of freedom
-for the particles that found the mode ``x*``: those beyond its 99.9 % point are somewhere else.
+whose mass sits on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). A second pilot lays out
+the cooling, and its particles, resampled on the way, crowd on the highest mode. The same ones are
+then cooled once more, each by itself: where they end tells which share of the posterior drains to
+that mode. ``2 C (log p(x*) - log p(x))`` has about a chi-squared distribution with ``d`` degrees
+of freedom for those that found the mode ``x*``; others lie far beyond it.
 """
 
 from collections.abc import Callable
@@ -24,9 +26,10 @@ from scipy import optimize
 from scipy.stats import chi2
 
 from pymc_anneal.base import LogTerms, Path, Scalar, Transition
-from pymc_anneal.engine import NanDensityError
+from pymc_anneal.discrete import transition_for
+from pymc_anneal.engine import Block, NanDensityError, run_block
 from pymc_anneal.model import CompiledModel, compile_model, log_point_density
-from pymc_anneal.options import TRANSITIONS, check_count, resolve, seed_sequence
+from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.progress import ProgressDisplay
@@ -34,6 +37,9 @@ from pymc_anneal.progress import ProgressDisplay
 __all__ = ["Mode", "find_mode"]
 
 _LEVEL = 0.999
+_LENIENCE = 4.0  # for particles that the cooling left behind a little
+_SLOWNESS = 4
+_SETTLING = 20  # moves at the last power
 # Nats by which particles may lie below the best one beyond what their temperature explains.
 _ROUNDING = 1e-6
 
@@ -49,8 +55,9 @@ class Mode:
     log_posterior : float
         Log prior plus log likelihood of the constrained parameters, without Jacobians, in nats.
     agreement : float
-        Share of the particles that ended at this mode. Where it is small, other modes hold most
-        of the posterior's mass, or the particles do not mix: run again with more of them.
+        Share of the particles, draws of the posterior, that ended at this mode when each was
+        cooled by itself. Where it is small, other modes hold most of the posterior's mass, and
+        there may be a higher one yet: run again with more particles.
     particles : int
     position : ndarray, shape (d,)
         The mode in the unconstrained space.
@@ -130,7 +137,7 @@ def find_mode(
     Particles follow the likelihood from the prior to the posterior and are then cooled: the
     posterior density is raised to a power far above one. The best of them is polished by
     L-BFGS-B. Unlike a search from one start, this does not end at the nearest mode, and says how
-    many particles agree.
+    many particles end there too.
 
     Parameters
     ----------
@@ -167,66 +174,94 @@ def find_mode(
     check_count("particles", particles)
     if not 1 < power < np.inf:
         raise ValueError(f"`power` is {power}, expected a number above 1.")
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    kernel = transition_for(transition, compiled)
     log_point = log_point_density(compiled)
-    seeds = seed_sequence(random_seed).spawn(3)
+    seeds = seed_sequence(random_seed).spawn(4)
     try:
-        position = _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar)
+        cooled = _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar)
     except NanDensityError as error:
         raise ValueError(compiled.explain_nan(error.position)) from error
-    return _mode(compiled, log_point, position, power)
+    return _mode(compiled, log_point, cooled, power)
 
 
-def _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar) -> np.ndarray:
-    """Return the particles at the last power, shape ``(particles, d)``."""
+class _Cooled(NamedTuple):
+    """Particles at the last power, shape (particles, d): resampled on the way, and not."""
+
+    crowd: np.ndarray
+    alone: np.ndarray
+
+
+def _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar) -> _Cooled:
     warm: Path = GeometricPath(compiled.log_terms)
     cold: Path = CoolingPath(compiled.log_terms, log_point, float(power))
     position = compiled.sample_prior(seeds[0], particles)
     with ProgressDisplay(progressbar) as display:
-        for path, seed in zip((warm, cold), seeds[1:], strict=True):
-            display.start_pilot()
-            position = run_pilot(path, kernel, position, seed, display.pilot).position
-    return position
+        display.start_pilot()
+        start = run_pilot(warm, kernel, position, seeds[1], display.pilot).position
+        display.start_pilot()
+        pilot = run_pilot(cold, kernel, start, seeds[2], display.pilot)
+        # The pilot resamples those left behind; without that the cooling has to be slower.
+        knots = np.arange(len(pilot.betas)) * _SLOWNESS
+        slow = np.interp(np.arange(knots[-1] + 1), knots, pilot.betas)
+        betas = np.concatenate([slow, np.ones(_SETTLING)])
+        alone = run_block(Block(cold, pilot.transition, betas, start, 1, seeds[3]))
+    return _Cooled(pilot.position, alone.position[0])
 
 
-def _mode(compiled: CompiledModel, log_point, position: np.ndarray, power: float) -> Mode:
+def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> Mode:
     with jax.enable_x64(True):
-        values = np.asarray(jax.jit(jax.vmap(log_point))(jnp.asarray(position)))
-        first = position[np.nanargmax(values)]
-        best = _polished(log_point, first)
+        values = jax.jit(jax.vmap(log_point))
+        found = np.concatenate(cooled)
+        first = found[np.nanargmax(np.asarray(values(jnp.asarray(found))))]
+        real = _real_coordinates(compiled)
+        best = _polished(log_point, first, real)
         highest = float(log_point(jnp.asarray(best)))
-        near = _near(log_point, best, position)
-    # Within one temperature of the mode, by height and by place.
-    allowed = chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
-    agree = (highest - values <= allowed) & (near <= 4 * allowed)
+        below = highest - np.asarray(values(jnp.asarray(cooled.alone)))
+        near = _near(log_point, best, cooled.alone, real)
+    # By height and by place: modes may be equally high.
+    allowed = _LENIENCE * chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
+    agree = (below <= allowed) & (near <= allowed)
     return Mode(
         point={name: v[0] for name, v in compiled.constrain(best[None]).items()},
         log_posterior=highest,
         agreement=float(agree.mean()),
-        particles=len(position),
+        particles=len(cooled.alone),
         position=best,
     )
 
 
-def _polished(log_point, start: np.ndarray) -> np.ndarray:
-    """Climb to the top; where that fails, stay."""
-    if not start.size:
+def _real_coordinates(compiled: CompiledModel) -> np.ndarray:
+    whole = [j for v in compiled.discrete for j in range(v.start, v.stop)]
+    return np.setdiff1d(np.arange(compiled.ndim), whole)
+
+
+def _polished(log_point, start: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Climb to the top along the real coordinates; where that fails, stay."""
+    if not real.size:
         return start
-    slope = jax.jit(jax.value_and_grad(lambda x: -log_point(x)))
+    slope = jax.jit(jax.value_and_grad(lambda z: -log_point(jnp.asarray(start).at[real].set(z))))
     found = optimize.minimize(
-        lambda x: tuple(np.asarray(v, dtype=float) for v in slope(x)),
-        start,
+        lambda z: tuple(np.asarray(v, dtype=float) for v in slope(z)),
+        start[real],
         jac=True,
         method="L-BFGS-B",
         options={"ftol": 1e-15, "gtol": 1e-8},
     )
-    better = np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start)))
-    return found.x if better else start
+    best = start.copy()
+    if np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start))):
+        best[real] = found.x
+    return best
 
 
-def _near(log_point, best: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``."""
-    curvature = -np.asarray(jax.hessian(log_point)(jnp.asarray(best)))
-    step = position - best
-    return 0.5 * np.einsum("ni,ij,nj->n", step, curvature, step)
+def _near(log_point, best: np.ndarray, position: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``.
+
+    Infinite where a whole number differs.
+    """
+    centre = jnp.asarray(best)
+    hessian = jax.hessian(lambda z: log_point(centre.at[real].set(z)))
+    step = (position - best)[:, real]
+    below = -0.5 * np.einsum("ni,ij,nj->n", step, np.asarray(hessian(centre[real])), step)
+    others = np.delete(position - best, real, axis=1)
+    return np.where((others == 0).all(axis=1), below, np.inf)

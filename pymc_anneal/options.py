@@ -20,6 +20,7 @@ __all__ = [
     "even_block",
     "needs_pilot",
     "resolve",
+    "resolve_resample",
     "resolve_schedule",
     "seed_sequence",
 ]
@@ -38,6 +39,8 @@ SCHEDULES: dict[str, Callable[[int], np.ndarray]] = {
     "salakhutdinov_murray": schedules.salakhutdinov_murray_schedule,
 }
 _DEFAULT_BLOCK = 512
+_MIN_POPULATIONS = 8
+_DEFAULT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Options:
     schedule: Callable[[int], np.ndarray] | np.ndarray | None
     max_step: float | None
     idata_kwargs: dict[str, Any]
+    resample: float = 0.0
 
     def __post_init__(self):
         for name in ("draws", "chains", "max_rounds"):
@@ -77,11 +81,21 @@ class Options:
                 f"`steps` is {self.steps}, but the schedule has {len(self.schedule) - 1} steps. "
                 "Leave out `steps`."
             )
+        self._check_populations()
         known = {"log_likelihood", "prior", "coords", "dims"}
         unknown = set(self.idata_kwargs) - known
         if unknown:
             raise ValueError(
                 f"Unknown `idata_kwargs` {sorted(unknown)}; expected some of {sorted(known)}."
+            )
+
+    def _check_populations(self) -> None:
+        populations = self.chains * -(-self.draws // self.block_draws)
+        if self.resample and populations < _MIN_POPULATIONS:
+            raise ValueError(
+                f"`resample` leaves {populations} independent populations (chains times blocks), "
+                f"too few for an error: at least {_MIN_POPULATIONS} are needed. Take more chains, "
+                "or a smaller `block_size`."
             )
 
     @property
@@ -138,6 +152,22 @@ def resolve_schedule(schedule):
             )
         return SCHEDULES[schedule]
     return schedule if callable(schedule) else schedules.check_schedule(np.asarray(schedule))
+
+
+def resolve_resample(resample: str | float | None) -> float:
+    """Return the threshold on the relative effective sample size, 0 for no resampling."""
+    if resample is None:
+        return 0.0
+    if isinstance(resample, str):
+        if resample != "ess":
+            raise ValueError(f'`resample` is {resample!r}, expected "ess", a number, or None.')
+        return _DEFAULT_THRESHOLD
+    if not 0 < resample <= 1:
+        raise ValueError(
+            f"`resample` is {resample}, expected a share of the particles above 0 and up to 1: "
+            "the effective sample size below which they are resampled."
+        )
+    return float(resample)
 
 
 def check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:

@@ -24,11 +24,12 @@ import pymc_anneal
 from pymc_anneal.base import LogTerms, Transition
 from pymc_anneal.compat import container
 from pymc_anneal.diagnostics import weight_pareto_k
+from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block, NanDensityError
 from pymc_anneal.estimators import ais
 from pymc_anneal.executors import check_executor
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import TRANSITIONS, Options, resolve, seed_sequence
+from pymc_anneal.options import Options, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.plan import effective_length
 from pymc_anneal.progress import ProgressDisplay
@@ -124,9 +125,9 @@ def power_posterior(
         max_step=None,
         idata_kwargs={},
     )
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     check_executor(executor)
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    kernel = transition_for(transition, compiled)
     _names(compiled, [])
     seed_stages, seed_run, seed_draws = seed_sequence(random_seed).spawn(3)
     path = GeometricPath(Powered(compiled.log_terms, float(stops[-1]) or 1.0))

@@ -17,7 +17,13 @@ import xarray as xr
 from pymc_anneal.compat import container, group, has_group
 from pymc_anneal.diagnostics import Verdict, discrepancies, weight_pareto_k
 from pymc_anneal.engine import Ladder, Stats
-from pymc_anneal.estimators import ais, bootstrap_interval
+from pymc_anneal.estimators import (
+    EvidenceEstimate,
+    ais,
+    bootstrap_interval,
+    population_interval,
+    population_means,
+)
 
 __all__ = [
     "LogEvidence",
@@ -117,6 +123,8 @@ class Run:
         Numbers of steps at the rungs.
     log_reference : float
         Log normaliser of the reference, in nats.
+    population : int
+        Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
     """
 
     betas: np.ndarray
@@ -132,6 +140,7 @@ class Run:
     ladder: Ladder
     rungs: np.ndarray
     log_reference: float = 0.0
+    population: int = 1
 
     def log_evidence_of(self, log_ratio: Any) -> Any:
         """Return the log normaliser that a log ratio of normalisers means.
@@ -201,15 +210,12 @@ def annealing_dataset(run: Run) -> xr.Dataset:
         k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in by_step.items()
     }
     values["log_weight"] = (("chain", "particle"), run.log_weight)
-    return xr.Dataset(
-        values,
-        coords={
-            "chain": np.arange(chains),
-            "step": rows + 1,
-            "particle": np.arange(run.log_weight.shape[1]),
-            "round": ("particle", run.round),
-        },
-    )
+    particle = np.arange(run.log_weight.shape[1])
+    coords = {"chain": np.arange(chains), "step": rows + 1, "particle": particle}
+    labels = {"round": ("particle", run.round)}
+    if run.population > 1:
+        labels["population"] = ("particle", particle // run.population)
+    return xr.Dataset(values, coords={**coords, **labels})
 
 
 def ladder_dataset(run: Run) -> xr.Dataset:
@@ -233,11 +239,8 @@ def ladder_dataset(run: Run) -> xr.Dataset:
 
 def evidence_dataset(run: Run) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars."""
-    estimate = ais(run.log_weight, run.round)
-    # A fixed seed: the interval is a function of the weights.
-    rng = np.random.default_rng(20130)
-    ends = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
-    lower, upper = sorted(run.log_evidence_of(end) for end in ends)
+    estimate = ais(run.log_weight, run.round, run.population)
+    lower, upper = sorted(run.log_evidence_of(end) for end in _interval(run, estimate))
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
     numbers = {
@@ -246,7 +249,7 @@ def evidence_dataset(run: Run) -> xr.Dataset:
         "interval_lower": lower,
         "interval_upper": upper,
         "ess": estimate.ess,
-        "pareto_k": weight_pareto_k(run.log_weight),
+        "pareto_k": weight_pareto_k(population_means(run.log_weight, run.population)),
         "barrier": float(np.sqrt(discrepancy).sum()),
         **run.numbers,
     }
@@ -254,6 +257,14 @@ def evidence_dataset(run: Run) -> xr.Dataset:
         {k: float(v) for k, v in numbers.items()},
         attrs={**run.words, "verdict": str(run.verdict), "unit": "nats"},
     )
+
+
+def _interval(run: Run, estimate: EvidenceEstimate) -> tuple[float, float]:
+    if run.population > 1:
+        return population_interval(estimate, run.log_weight.size // run.population)
+    # A fixed seed: the interval is a function of the weights.
+    rng = np.random.default_rng(20130)
+    return bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
 
 
 def to_container(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pymc_anneal.diagnostics import (
     weight_pareto_k,
 )
 from pymc_anneal.engine import Block
-from pymc_anneal.estimators import ais
+from pymc_anneal.estimators import ais, population_means
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Options, needs_pilot
@@ -75,7 +75,11 @@ class Session:
     def run(self, name: str, blocks: list[Block]) -> FrozenRun:
         """Anneal blocks on the workers."""
         store = self.journal.blocks(name)
-        run = anneal(blocks, self.display, name, self.options.cores, self.executor, store)
+        try:
+            run = anneal(blocks, self.display, name, self.options.cores, self.executor, store)
+        except KeyboardInterrupt:
+            self.journal.close()
+            raise
         if run.interrupted:
             self.journal.close()
         return run
@@ -156,9 +160,9 @@ def _counted_rounds(
         betas = _schedule(options, steps, surveyed)
         name = "Annealing" if number == 1 else f"Round {number}"
         try:
-            rungs = spaced_rungs(len(betas) - 1, pilot.barrier if pilot else np.nan)
             blocks = session.blocks(transition, betas, particles, child)
-            rounds.append(session.run(name, [replace(b, rungs=rungs) for b in blocks]))
+            extra = _recorded(options, len(betas) - 1, pilot)
+            rounds.append(session.run(name, [replace(b, **extra) for b in blocks]))
         except KeyboardInterrupt:
             if not rounds:
                 raise
@@ -171,6 +175,13 @@ def _counted_rounds(
         steps = int(np.ceil(steps * growth))
         surveyed = _refined(surveyed, pilot, rounds[-1])
     return rounds
+
+
+def _recorded(options: Options, steps: int, pilot: Pilot | None) -> dict[str, Any]:
+    """Where the particles are recorded; nowhere if resampling makes them depend on each other."""
+    if options.resample:
+        return {"resample": options.resample}
+    return {"rungs": spaced_rungs(steps, pilot.barrier if pilot else np.nan)}
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
@@ -255,8 +266,10 @@ def _growth(options: Options, finished: FrozenRun, seconds_left: float) -> float
     fixed = options.fixed_steps is not None
     if fixed or finished.interrupted:
         return None
-    sound = not weight_pareto_k(finished.log_weight) > MAX_PARETO_K
-    if sound and ais(finished.log_weight).mcse <= options.target_mcse:
+    units = population_means(finished.log_weight, finished.population)
+    sound = not weight_pareto_k(units) > MAX_PARETO_K
+    error = ais(finished.log_weight, population=finished.population).mcse
+    if sound and error <= options.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)
     growth = float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))

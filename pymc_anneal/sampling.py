@@ -29,7 +29,13 @@ from pymc_anneal.executors import check_executor
 from pymc_anneal.fingerprint import describe, describe_model, describe_versions
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import Options, resolve, resolve_schedule, seed_sequence
+from pymc_anneal.options import (
+    Options,
+    resolve,
+    resolve_resample,
+    resolve_schedule,
+    seed_sequence,
+)
 from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
@@ -56,6 +62,7 @@ def sample_ais(
     schedule: str | Sequence[float] | np.ndarray | Callable[[int], np.ndarray] = "variational",
     max_step: float | None = None,
     transition: str | Transition = "hmc",
+    resample: str | float | None = None,
     max_rounds: int = 3,
     max_minutes: float = 20.0,
     cores: int | None = None,
@@ -110,6 +117,12 @@ def sample_ais(
         that are None are tuned by the pilot. The discrete variables of a model are moved by
         :class:`Gibbs` and :class:`IntegerWalk` beside the one named; an object has to move them
         itself (see :func:`compose_transition`).
+    resample
+        "ess": where the effective sample size of the running weights of a population falls below
+        half of its particles, these are resampled (a number: below that share): the sequential
+        Monte Carlo sampler with a frozen schedule. A population is what a block holds of a chain.
+        The estimate stays unbiased, and its error is the spread of the populations. It helps
+        where the steps are too few for even weights; the steps that "auto" plans hardly need it.
     max_rounds
         If the error misses the target, or cannot be trusted, another round with more steps
         follows, up to this number of rounds. All rounds count. A single round is exactly
@@ -196,6 +209,7 @@ def sample_ais(
         schedule=resolve_schedule(schedule),
         max_step=max_step,
         idata_kwargs=dict(idata_kwargs or {}),
+        resample=resolve_resample(resample),
     )
     start = time.perf_counter()
     compiled = model if isinstance(model, CompiledModel) else compile_model(model)
@@ -206,10 +220,22 @@ def sample_ais(
     check_reference(reference, the_path)
     moments_from = None if posterior is None else _moment_draws(posterior, compiled)
     backward_from = resolve_posterior(reverse_from, compiled)
+    if backward_from is not None and options.resample:
+        raise ValueError(
+            "`reverse_from` reverses single trajectories, which resampling has cut: leave out "
+            "`resample`."
+        )
     check_executor(executor)
     journal = Journal()
     if checkpoint is not None:
-        words = _fingerprint(compiled, options, route or the_path, reference, kernel, backward_from)
+        choices = {
+            "path": route or the_path,
+            "reference": reference,
+            "transition": kernel,
+            "posterior": moments_from,
+            "reverse_from": backward_from,
+        }
+        words = _fingerprint(compiled, options, choices)
         journal, seed = open_journal(checkpoint, words, seed, random_seed is not None)
     with ProgressDisplay(progressbar) as display:
         session = Session(
@@ -236,15 +262,13 @@ def sample_ais(
 
 
 def _fingerprint(
-    compiled: CompiledModel, options: Options, path: Route | Path, reference, kernel, posterior
+    compiled: CompiledModel, options: Options, choices: Mapping[str, Any]
 ) -> dict[str, str]:
     """Describe all that the bits of a run depend on."""
-    settings = {f.name: getattr(options, f.name) for f in fields(options)}
+    settings = {f.name: getattr(options, f.name) for f in fields(options)} | dict(choices)
     del settings["cores"], settings["idata_kwargs"]
     if callable(options.schedule):
         settings["schedule"] = (options.schedule, options.schedule(16))
-    settings |= {"path": path, "reference": reference, "transition": kernel}
-    settings["reverse_from"] = posterior
     described = {f"setting `{name}`": describe(value) for name, value in settings.items()}
     return {**describe_model(compiled), **described, **describe_versions()}
 
@@ -339,6 +363,7 @@ def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: floa
         words=words,
         ladder=last.ladder,
         rungs=last.rungs,
+        population=last.population,
     )
 
 
@@ -354,6 +379,7 @@ def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict
         interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
         mcse=backward.mcse if backward else None,
         doubts=backward.doubts if backward else (),
+        population=last.population,
     )
 
 
@@ -361,6 +387,9 @@ def _drawn(run: Run, draws: int, seed: np.random.SeedSequence) -> np.ndarray:
     """Resample the particles of each chain to equal weights, shape ``(chains, draws, d)``."""
     rng = np.random.default_rng(seed)
     index = np.stack([resample(row, draws, rng) for row in run.log_weight])
+    if run.population > 1:
+        # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
+        index = np.sort(index, axis=1)
     return np.take_along_axis(run.position, index[:, :, None], axis=1)
 
 
@@ -402,7 +431,7 @@ def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
     kernel = kernel.kernel if isinstance(kernel, TunedTransition) else kernel
     rounds = "; ".join(
         f"round {i}: {r.steps} steps, {r.particles} particles, {ais(r.log_weight).log_evidence:.4f}"
-        f" +- {ais(r.log_weight).mcse:.2g}"
+        f" +- {ais(r.log_weight, population=r.population).mcse:.2g}"
         for i, r in enumerate(outcome.rounds, start=1)
     )
     return {

@@ -1,13 +1,14 @@
 """Tempered transitions (Neal 1996): a PyMC step that heats the chain up and cools it down again.
 
 From ``x`` at ``beta_K = 1`` the path is followed down to the reference at ``beta_0 = 0`` and back,
-moving with ``T_k`` at ``beta_k`` on both legs. With ``x^_k``, ``x~_k`` the points at which beta
+moving at ``beta_k`` with ``T_k`` on the way up in temperature and with its reversal on the way
+down. With ``x^_k``, ``x~_k`` the points at which beta
 changes between ``beta_k`` and ``beta_{k-1}``, heating and cooling, the end is accepted with
 probability
 
     min(1, prod_k f_{k-1}(x^_k)/f_k(x^_k) prod_k f_k(x~_k)/f_{k-1}(x~_k))
 
-(Neal 1996, eq. 3), which leaves the posterior invariant for reversible ``T_k``. Here the move at
+(Neal 1996, eq. 3), which leaves the posterior invariant. Here the move at
 ``beta_0`` is a fresh draw of the reference, so one accepted excursion forgets where it came from.
 A move by ``T_K`` follows, whether it was accepted or not.
 
@@ -26,9 +27,10 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.util import get_random_generator
 
 from pymc_anneal import schedules
-from pymc_anneal.base import KernelState, Path, Transition
+from pymc_anneal.base import KernelState, Path, Transition, reversal_of
+from pymc_anneal.discrete import transition_for
 from pymc_anneal.model import compile_model
-from pymc_anneal.options import TRANSITIONS, needs_pilot, resolve, resolve_schedule
+from pymc_anneal.options import needs_pilot, resolve_schedule
 from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.plan import effective_length, trial_steps
@@ -55,8 +57,7 @@ class TemperedTransition(BlockedStep):
         Inverse temperatures from 0 to 1, their number of steps, or None: from the pilot, long
         enough for the excursions to be accepted often where the transitions mix.
     transition
-        "hmc", "mala", "random_walk", or a reversible kernel; parameters that are None are tuned
-        by the pilot.
+        As for :func:`sample_ais`.
     reference
         "prior", or an object like those that :func:`fit_reference` returns.
     model
@@ -69,8 +70,8 @@ class TemperedTransition(BlockedStep):
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        The kernel is not reversible, ``vars`` are not all of the model's, the schedule makes no
-        sense, or the model cannot be annealed (see :func:`compile_model`).
+        ``vars`` are not all of the model's, an argument makes no sense, or the model cannot be
+        annealed (see :func:`compile_model`).
 
     Notes
     -----
@@ -122,7 +123,7 @@ class TemperedTransition(BlockedStep):
         compiled = compile_model(model)
         self._slices = compiled.variables
         self._path, self._draw = _start(compiled, reference)
-        kernel = _reversible(resolve(transition, TRANSITIONS, "transition", Transition))
+        kernel = transition_for(transition, compiled)
         self._transition, self._betas = self._planned(kernel, schedule)
 
     def _planned(self, kernel: Transition, schedule: Any) -> tuple[Transition, np.ndarray]:
@@ -233,15 +234,6 @@ def _start(compiled, reference: str | Reference):
     return ReferencePath(compiled.log_terms, reference), reference.sample
 
 
-def _reversible(kernel: Transition) -> Transition:
-    if hasattr(kernel, "reversal"):
-        raise TypeError(
-            f"`transition` is a {type(kernel).__name__}, which is not reversible; tempered "
-            "transitions need one that is: HMC, MALA or RandomWalkMetropolis."
-        )
-    return kernel
-
-
 class _Excursion(NamedTuple):
     position: jax.Array
     log_ratio: jax.Array
@@ -252,24 +244,27 @@ class _Excursion(NamedTuple):
 @jax.jit
 def _excursion(path: Path, transition, betas, key, position, fresh) -> _Excursion:
     """Heat up, draw afresh, cool down, accept or reject, move once more."""
-    key_up, key_down, key_accept, key_move = jax.random.split(key, 4)
-    here = _particle(path, transition, position)
-    _, heating, inner_up = _leg(path, transition, betas[::-1], key_up, here)
-    far = _particle(path, transition, fresh)
-    there, cooling, inner_down = _leg(path, transition, betas, key_down, far)
+    keys = jax.random.split(key, 6)
+    here = _particle(path, transition, keys[0], position)
+    _, heating, inner_up = _leg(path, transition, betas[::-1], keys[1], here)
+    back = reversal_of(transition)
+    far = _particle(path, back, keys[2], fresh)
+    there, cooling, inner_down = _leg(path, back, betas, keys[3], far)
     log_ratio = jnp.where(jnp.isnan(heating + cooling), -jnp.inf, heating + cooling)
-    accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
-    chosen = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), there, here)
-    moved, info = transition.step(key_move, chosen, path, 1.0)
-    moves = 2 * len(betas) - 3
-    inner = (inner_up + inner_down + info.accept_rate[0]) / moves
+    accepted = jnp.log(jax.random.uniform(keys[4])) < log_ratio
+    chosen = jnp.where(accepted, there.position[0], here.position[0])
+    key_own, key_move = jax.random.split(keys[5])
+    moved, info = transition.step(
+        key_move, _particle(path, transition, key_own, chosen), path, jnp.asarray(1.0)
+    )
+    inner = (inner_up + inner_down + info.accept_rate[0]) / (2 * len(betas) - 3)
     return _Excursion(moved.position[0], log_ratio, accepted, inner)
 
 
-def _particle(path: Path, transition, position) -> KernelState:
+def _particle(path: Path, transition, key, position) -> KernelState:
+    """Return the state of one particle; the kernel's own variables are drawn afresh."""
     position = jnp.asarray(position)[None]
-    # Reversible kernels keep no variables of their own from one step to the next.
-    return KernelState(position, path.evaluate(position), ())
+    return KernelState(position, path.evaluate(position), transition.init(key, position))
 
 
 def _leg(path: Path, transition, betas, key, state: KernelState):

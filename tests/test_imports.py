@@ -29,6 +29,7 @@ LAYERS = [
         "compat",
         "portable",
         "prior",
+        "resampling",
         "supports",
         "custom_path",
         "qpath",

@@ -1,11 +1,10 @@
-"""Power posteriors against closed forms, their sensitivity, and annealed optimisation."""
+"""Power posteriors against closed forms, and their sensitivity."""
 
 from functools import cache
 
 import matplotlib as mpl
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import pytest
 
 mpl.use("Agg")
@@ -146,54 +145,3 @@ class TestSensitivity:
             pma.sensitivity({})
         with pytest.raises(ValueError, match="no variables \\['nu'\\]"):
             pma.sensitivity(idata(), "nu")
-
-
-def two_peaks() -> pm.Model:
-    """A broad hill that holds the mass, and a needle that is higher."""
-    with pm.Model() as model:
-        x = pm.Uniform("x", -10.0, 10.0, shape=2)
-        hill = -((x - 3.0) ** 2).sum() / 2
-        needle = 1.0 - ((x + 4.0) ** 2).sum() / (2 * 0.2**2)
-        pm.Potential("peaks", pt.logaddexp(hill, needle))
-    return model
-
-
-class TestFindMode:
-    def test_the_higher_of_two_modes(self) -> None:
-        found = pma.find_mode(two_peaks(), particles=1000, **QUIET)
-        np.testing.assert_allclose(found.point["x"], -4.0, atol=1e-3)
-        assert found.log_posterior == pytest.approx(1.0 - 2 * np.log(20), abs=1e-4)
-        assert 0 < found.agreement <= 1
-        assert "reached by" in repr(found)
-
-    def test_where_all_agree(self) -> None:
-        with pm.Model() as model:
-            mu = pm.Normal("mu", 0.0, 2.0)
-            sigma = pm.HalfNormal("sigma", 1.0)
-            pm.Deterministic("twice", 2 * mu)
-            pm.Normal("y", mu, sigma, observed=Y)
-        found = pma.find_mode(model, **QUIET)
-        with model:
-            expected = pm.find_MAP(progressbar=False)
-        for name in ("mu", "sigma", "twice"):
-            np.testing.assert_allclose(found.point[name], expected[name], rtol=1e-3)
-        at = {v.name: expected[v.name] for v in model.value_vars}
-        value = float(model.compile_logp(jacobian=False)(at))
-        assert found.log_posterior == pytest.approx(value, abs=1e-4)
-        assert found.agreement > 0.95
-
-    def test_two_equal_modes_share_the_particles(self) -> None:
-        with pm.Model() as model:
-            x = pm.Normal("x", 0.0, 5.0)
-            pm.Normal("y", x**2, 1.0, observed=9.0)
-        found = pma.find_mode(model, **QUIET)
-        assert abs(found.point["x"]) == pytest.approx(3.0, abs=0.01)
-        assert 0.3 < found.agreement < 0.7
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [({"power": 1.0}, "`power` is 1.0"), ({"particles": 0}, "`particles` is 0")],
-    )
-    def test_refusals(self, arguments: dict, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            pma.find_mode(compiled(), **arguments)

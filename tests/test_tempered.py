@@ -13,6 +13,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
+from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import Competence
 from scipy.stats import kstest
 
@@ -50,11 +51,10 @@ def mode_of(x: np.ndarray) -> np.ndarray:
     return scaled.argmin(axis=-1)
 
 
-def scores(x: np.ndarray) -> np.ndarray:
-    """Errors of the modes' shares, in standard errors."""
-    inside = (mode_of(x)[..., None] == np.arange(5)).astype(float)
-    ess = np.array([float(az.ess(inside[..., i])) for i in range(5)])
-    exact = exact_weights()
+def share_scores(label: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Errors of the labels' shares, in standard errors."""
+    inside = (label[..., None] == np.arange(len(exact))).astype(float)
+    ess = np.array([float(az.ess(inside[..., i])) for i in range(len(exact))])
     return (inside.mean(axis=(0, 1)) - exact) / np.sqrt(exact * (1 - exact) / ess)
 
 
@@ -76,10 +76,13 @@ def step() -> pma.TemperedTransition:
 class TestExcursion:
     """Invariance: exact draws, moved once, are exact draws."""
 
-    KERNEL = pma.HMC(0.9, 1, 0.4)
+    KERNELS = {
+        "hmc": pma.HMC(0.9, 1, 0.4),
+        "partial_refreshment": pma.PartialRefreshmentHMC(0.9, 1, 0.4, persistence=0.8),
+    }
     BETAS = np.array([0.0, 0.3, 0.6, 1.0])
 
-    def moved(self, seed: int, draws: int = 20_000, wrong: bool = False) -> np.ndarray:
+    def moved(self, kernel: str, seed: int, draws: int = 20_000, wrong: bool = False):
         rng = np.random.default_rng(seed)
         path = pma.GeometricPath(log_gamma_terms)
         position = log_gamma_draws(1.0, draws, rng)
@@ -89,7 +92,7 @@ class TestExcursion:
             betas = jnp.asarray(self.BETAS)
 
             def one(key, position, fresh):
-                return tempered._excursion(path, self.KERNEL, betas, key, position, fresh)
+                return tempered._excursion(path, self.KERNELS[kernel], betas, key, position, fresh)
 
             found = jax.jit(jax.vmap(one))(keys, position, fresh)
         assert 0.1 < np.asarray(found.accepted).mean() < 0.99
@@ -102,18 +105,19 @@ class TestExcursion:
             for i in range(position.shape[1])
         ]
 
-    def test_invariance(self) -> None:
-        assert min(self.p_values(self.moved(1))) > 1e-4
+    @pytest.mark.parametrize("kernel", KERNELS)
+    def test_invariance(self, kernel: str) -> None:
+        assert min(self.p_values(self.moved(kernel, 1))) > 1e-4
 
     def test_draws_of_another_reference_are_noticed(self) -> None:
-        assert min(self.p_values(self.moved(2, draws=40_000, wrong=True))) < 1e-4
+        assert min(self.p_values(self.moved("hmc", 2, draws=40_000, wrong=True))) < 1e-4
 
     def test_inner_acceptance_is_a_probability(self) -> None:
         path = pma.GeometricPath(log_gamma_terms)
         with jax.enable_x64(True):
             found = tempered._excursion(
                 path,
-                self.KERNEL,
+                self.KERNELS["hmc"],
                 jnp.array([0.0, 1.0]),
                 jax.random.key(0),
                 jnp.zeros(2),
@@ -151,7 +155,7 @@ class TestStep:
 
     def test_pymc_does_not_choose_it(self) -> None:
         assert pma.TemperedTransition.competence(None) == Competence.INCOMPATIBLE
-        assert pma.TemperedTransition not in pm.STEP_METHODS
+        assert pma.TemperedTransition not in STEP_METHODS
 
     def test_reference_by_hand(self) -> None:
         reference = pma.GaussianReference(np.array([1.0, -0.3]), np.array([0.5, 0.4]))
@@ -166,10 +170,6 @@ class TestStep:
 
 
 class TestRefusals:
-    def test_kernels_that_are_not_reversible(self) -> None:
-        with normal_model(), pytest.raises(TypeError, match="PartialRefreshmentHMC, which is not"):
-            pma.TemperedTransition(transition="partial_refreshment")
-
     def test_some_of_the_variables(self) -> None:
         model = normal_model()
         with model, pytest.raises(ValueError, match="without \\['sigma_log__'\\]"):
@@ -196,6 +196,18 @@ def sampled(model: pm.Model, draws: int, method=None, chains: int = 2, **kwargs)
 
 
 class TestSampling:
+    def test_discrete_variables(self) -> None:
+        prior, centre = np.array([0.2, 0.5, 0.3]), np.array([-9.0, 0.0, 9.0])
+        with pm.Model() as model:
+            k = pm.Categorical("k", prior)
+            mu = pm.Normal("mu", pt.as_tensor(centre)[k], 1.0)
+            pm.Normal("y", mu, 8.0, observed=1.0)
+            method = pma.TemperedTransition(transition="random_walk", rng=1)
+        found = sampled(model, 1000, method)["posterior"]["k"].values
+        assert found.dtype.kind == "i"
+        exact = prior * np.exp(-((1.0 - centre) ** 2) / (2 * 65.0))
+        assert np.abs(share_scores(found, exact / exact.sum())).max() < 4
+
     def test_statistics_reach_the_container(self) -> None:
         idata = sampled(normal_model(), 20, step())
         statistics = idata["sample_stats"]
@@ -223,7 +235,8 @@ class TestSampling:
             method = pma.TemperedTransition(rng=3)
         idata = sampled(model, 4000, method, chains=4)
         assert idata["sample_stats"]["accepted"].mean() > 0.1
-        assert np.abs(scores(idata["posterior"]["x"].values)).max() < 3
+        visited = mode_of(idata["posterior"]["x"].values)
+        assert np.abs(share_scores(visited, exact_weights())).max() < 3
 
     @pytest.mark.slow
     def test_nuts_fails_on_the_five_modes(self) -> None:

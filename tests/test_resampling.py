@@ -1,0 +1,201 @@
+"""Resampling on the way: still unbiased, with an error from independent populations."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import stats
+
+import pymc_anneal as pma
+
+from pymc_anneal import engine, resampling
+from pymc_anneal.base import KernelState
+from pymc_anneal.engine import Block, run_block
+from pymc_anneal.estimators import ais, population_means
+from pymc_anneal.options import resolve_resample
+from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
+
+PATH = pma.GeometricPath(log_gamma_terms)
+KERNEL = pma.RandomWalkMetropolis(0.3, 1, 0.5)  # hardly moves
+POPULATIONS, SIZE = 4000, 8
+
+
+@cache
+def populations(steps: int, resample: float) -> np.ndarray:
+    """Log mean weights of many small populations, each an unbiased estimate."""
+    position = log_gamma_draws(0.0, POPULATIONS * SIZE, np.random.default_rng(steps))
+    seed = np.random.SeedSequence(7 + steps)
+    betas = pma.power_schedule(steps, 2.0)
+    block = Block(PATH, KERNEL, betas, position, POPULATIONS, seed, resample=resample)
+    return population_means(run_block(block).log_weight, SIZE).ravel()
+
+
+def score(log_mean: np.ndarray) -> float:
+    """Standard errors by which the mean differs from the evidence."""
+    ratio = np.exp(log_mean - log_gamma_evidence())
+    return float((ratio.mean() - 1) / (ratio.std() / np.sqrt(ratio.size)))
+
+
+def state_of(x: np.ndarray) -> KernelState:
+    return KernelState(jnp.asarray(x)[:, None], (), ())
+
+
+class TestUnbiased:
+    @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
+    @pytest.mark.parametrize("resample", [0.6, 1.0])
+    def test_every_number_of_steps(self, steps: int, resample: float) -> None:
+        assert abs(score(populations(steps, resample))) < 5
+
+    def test_weights_that_forget_the_mean(self, monkeypatch) -> None:
+        """The twin: resampled particles restart at the largest weight."""
+        right = resampling.resample_populations
+
+        def wrong(key, state, log_weight, chains, threshold):
+            state, weight = right(key, state, log_weight, chains, threshold)
+            largest = log_weight.reshape(chains, -1).max(axis=1, keepdims=True)
+            equal = jnp.ptp(weight.reshape(chains, -1), axis=1, keepdims=True) == 0
+            spread = jnp.broadcast_to(largest, (chains, SIZE)).ravel()
+            return state, jnp.where(jnp.broadcast_to(equal, (chains, SIZE)).ravel(), spread, weight)
+
+        monkeypatch.setattr(engine, "resample_populations", wrong)
+        jax.clear_caches()
+        twin = populations.__wrapped__(3, 1.0)
+        jax.clear_caches()
+        assert abs(score(twin)) > 5
+
+    def test_it_did_resample(self) -> None:
+        assert (populations(4, 1.0) != populations(4, 0.6)).any()
+
+
+class TestSystematic:
+    LOG_WEIGHT = np.log([0.5, 0.25, 0.125, 0.125, 1.0, 1.0, 1.0, 1.0])
+
+    def resampled(self, threshold: float, log_weight=LOG_WEIGHT):
+        with jax.enable_x64(True):
+            state, weight = resampling.resample_populations(
+                jax.random.key(0),
+                state_of(np.arange(8.0)),
+                jnp.asarray(log_weight),
+                2,
+                threshold,
+            )
+        return np.asarray(state.position).ravel(), np.asarray(weight)
+
+    def test_only_where_the_weights_are_uneven(self) -> None:
+        position, weight = self.resampled(0.9)
+        np.testing.assert_array_equal(position[4:], [4, 5, 6, 7])
+        np.testing.assert_allclose(weight[:4], np.log(0.25))
+        assert sorted(position[:2]) == [0, 0]  # half of the weight: exactly two of four
+
+    def test_not_below_the_threshold(self) -> None:
+        position, weight = self.resampled(0.5)
+        np.testing.assert_array_equal(position, np.arange(8))
+        np.testing.assert_array_equal(weight, self.LOG_WEIGHT)
+
+    def test_counts_are_right_on_average(self) -> None:
+        with jax.enable_x64(True):
+            state, weight = state_of(np.arange(8.0)), jnp.asarray(self.LOG_WEIGHT)
+
+            def index(key):
+                moved, _ = resampling.resample_populations(key, state, weight, 2, 0.9)
+                return moved.position[:4, 0]
+
+            found = jax.jit(jax.vmap(index))(jax.random.split(jax.random.key(0), 1000))
+        share = np.bincount(np.asarray(found).ravel().astype(int), minlength=4) / found.size
+        np.testing.assert_allclose(share, np.exp(self.LOG_WEIGHT[:4]), atol=0.02)
+
+    def test_a_population_of_no_weight(self) -> None:
+        dead = np.where(np.arange(8) < 4, -np.inf, self.LOG_WEIGHT)
+        position, weight = self.resampled(0.9, log_weight=dead)
+        np.testing.assert_array_equal(position, np.arange(8))
+        np.testing.assert_array_equal(weight, dead)
+
+
+class TestError:
+    def test_by_hand(self) -> None:
+        log_weight = np.log([[1.0, 3.0, 5.0, 7.0], [2.0, 2.0, 4.0, 4.0]])
+        estimate = ais(log_weight, population=2)
+        means = np.array([2.0, 6.0, 2.0, 4.0])
+        assert estimate.log_evidence == pytest.approx(np.log(means.mean()))
+        rse_squared = means.var(ddof=1) / 4 / means.mean() ** 2
+        assert estimate.mcse == pytest.approx(np.sqrt(np.log1p(rse_squared)))
+
+    def test_it_is_honest(self) -> None:
+        """The spread of estimates of sixteen populations is what each says of itself."""
+        groups = populations(5, 1.0).reshape(-1, 16, 1)
+        weights = np.repeat(groups, 2, axis=2).reshape(len(groups), 16, 2)
+        estimates = [ais(w, population=2) for w in weights]
+        spread = np.std([e.log_evidence for e in estimates])
+        stated = np.sqrt(np.mean([e.mcse**2 for e in estimates]))
+        assert 0.85 < stated / spread < 1.2
+
+    def test_particles_would_understate_it(self) -> None:
+        position = log_gamma_draws(0.0, 160, np.random.default_rng(3))
+        seed, betas = np.random.SeedSequence(1), pma.power_schedule(5, 2.0)
+        result = run_block(Block(PATH, KERNEL, betas, position, 16, seed, resample=1.0))
+        assert ais(result.log_weight).mcse < 0.5 * ais(result.log_weight, population=10).mcse
+
+
+Y = np.array([3.0, 4.0, 5.5])
+
+
+@cache
+def idata():
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 3.0)
+        pm.Normal("y", mu, 0.5, observed=Y)
+    return pma.sample_ais(
+        400, steps=6, resample="ess", model=model, random_seed=2, progressbar=False
+    )
+
+
+class TestSampleAis:
+    def test_evidence(self) -> None:
+        found = pma.log_evidence(idata())
+        covariance = 0.25 * np.eye(3) + 9.0
+        exact = stats.multivariate_normal.logpdf(Y, np.zeros(3), covariance)
+        assert abs(found.log_evidence - exact) < 4 * found.mcse
+        assert found.interval[0] < found.log_evidence < found.interval[1]
+        assert found.mcse > 0.02
+
+    def test_populations_are_marked(self) -> None:
+        annealing = idata()["annealing"]
+        label = annealing["population"].values
+        assert len(np.unique(label)) * 4 == 16
+        weight = population_means(annealing["log_weight"].values, 100)
+        total = np.logaddexp.reduce(weight, axis=None) - np.log(weight.size)
+        assert pma.log_evidence(idata()).log_evidence == pytest.approx(total)
+
+    def test_no_ladder(self) -> None:
+        with pytest.raises(ValueError, match="ladder"):
+            pma.compare_estimators(idata())
+
+    def test_relatives_are_neighbours(self) -> None:
+        for row in idata()["posterior"]["mu"].values:
+            distinct, runs = len(np.unique(row)), 1 + np.count_nonzero(np.diff(row))
+            assert runs == distinct < len(row)
+
+    def test_posterior(self) -> None:
+        mu = idata()["posterior"]["mu"].values
+        assert mu.mean() == pytest.approx(Y.sum() * 4 / (12 + 1 / 9), abs=0.2)
+
+    @pytest.mark.parametrize("value", ["often", 0.0, 1.5, -1])
+    def test_bad_thresholds(self, value) -> None:
+        with pytest.raises(ValueError, match="`resample` is"):
+            resolve_resample(value)
+
+    def test_too_few_populations(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("y", pm.Normal("mu"), observed=1.0)
+        with pytest.raises(ValueError, match="leaves 2 independent populations"):
+            pma.sample_ais(100, chains=2, resample="ess", model=model)
+
+    def test_not_backwards(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("y", pm.Normal("mu"), observed=1.0)
+        with pytest.raises(ValueError, match="leave out `resample`"):
+            pma.sample_ais(resample="ess", reverse_from="draws", model=model)
