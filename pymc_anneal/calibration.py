@@ -29,11 +29,12 @@ from pymc_anneal.diagnostics import log_weight_variance
 from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais, bar, bootstrap_interval
-from pymc_anneal.model import compile_model, simulate, with_data
+from pymc_anneal.model import compile_model
 from pymc_anneal.options import Options, check_count, resolve_schedule, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.rounds import Outcome, Session, run_rounds
+from pymc_anneal.simulation import simulate, with_data
 
 __all__ = ["Calibration", "calibrate", "rank_of"]
 
@@ -224,7 +225,7 @@ def _reverse(session: Session, outcome: Outcome, exact: np.ndarray) -> np.ndarra
     m = -(-_REVERSE_DRAWS // chains)
     betas = outcome.rounds[-1].betas[::-1].copy()
     start = np.tile(exact, (chains * m, 1))
-    seed = np.random.SeedSequence(session.seed.entropy, spawn_key=(*session.seed.spawn_key, 99))
+    (seed,) = session.seed.spawn(1)  # after those that the forward runs have taken
     kernel = reversal_of(outcome.transition)
     block = Block(session.path, kernel, betas, start, chains, seed)
     return -session.run("Reverse", [block]).log_weight.ravel()
