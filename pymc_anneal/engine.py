@@ -254,7 +254,8 @@ def run_block(
             if stop is not None and stop.is_set():
                 raise Stopped
             ahead = block.rungs[block.rungs > done]
-            size = min(longest, _CHUNK, (ahead[0] if len(ahead) else total) - done)
+            # A plain int: NumPy's would be compiled for once more.
+            size = int(min(longest, _CHUNK, (ahead[0] if len(ahead) else total) - done))
             tick = time.perf_counter()
             window = np.zeros(_CHUNK + 1)
             window[: size + 1] = block.betas[done : done + size + 1]
