@@ -6,6 +6,7 @@ compilation serves all data sets.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +23,8 @@ from pymc_anneal.model import CompiledModel
 __all__ = ["simulate", "with_data"]
 
 
+# Compiled programs belong to the function that is returned: the same model, the same function.
+@lru_cache(maxsize=4)
 def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]:
     """Return the log terms as a function of the observed data, in the model's order, and of x.
 

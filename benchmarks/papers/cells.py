@@ -7,6 +7,7 @@ beside it; every script of the papers' tables and figures takes its numbers from
 import argparse
 import time
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,12 @@ SCALES = {
     "test": {"draws": 100, "steps": 200, "updates": 100},
 }
 CHEAP_UPDATES = 1_000
+LISTS = {
+    "machines": 'those to take, such as "CD1(20);PCD(20)"; default: all of the script',
+    "paths": 'paths to take, such as "GA;MAS cheap"',
+    "references": 'references to take, such as "uniform"',
+    "schedules": 'schedules to take, such as "VAROPT0.009;LINEAR"',
+}
 KIWAKI_SCHEDULES = (
     "VAROPT",
     "VAROPT0.009",
@@ -41,6 +48,8 @@ def parse(description: str) -> argparse.Namespace:
     parser.add_argument("--scale", choices=SCALES, default="reduced")
     parser.add_argument("--draws", type=int, help="particles, in place of the scale's")
     parser.add_argument("--steps", type=int, help="steps, in place of the scale's")
+    for name, meaning in LISTS.items():
+        parser.add_argument(f"--{name}", type=lambda t: t.split(";"), help=meaning)
     common.add_data(parser)
     args = parser.parse_args()
     settings = SCALES[args.scale]
@@ -48,6 +57,14 @@ def parse(description: str) -> argparse.Namespace:
     args.steps = args.steps or settings["steps"]
     args.updates = settings["updates"]
     return args
+
+
+def among(wanted: list[str] | None, every: Iterable[str]) -> list[str]:
+    """Return those of a script's machines, paths, ... that were asked for."""
+    unknown = set(wanted or []) - set(every)
+    if unknown:
+        raise SystemExit(f"Expected some of {list(every)}, found {sorted(unknown)}.")
+    return [name for name in every if wanted is None or name in wanted]
 
 
 def cell(args, machine: str, reference: str, path: str, schedule: str, steps: int, **more) -> dict:

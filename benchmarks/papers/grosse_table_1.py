@@ -24,9 +24,10 @@ ROWS = (
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in ("CD1(20)", "PCD(20)"):
+    for machine in cells.among(args.machines, ("CD1(20)", "PCD(20)")):
         exact = rbm.log_partition_function(machines.load(machine))
-        for path, schedule in ROWS:
+        paths = cells.among(args.paths, [path for path, _ in ROWS])
+        for path, schedule in (row for row in ROWS if row[0] in paths):
             row = cells.cell(args, machine, "uniform", path, schedule, args.steps)
             rows.append({**row, "exact": exact, "score": (row["log_z"] - exact) / row["mcse"]})
     columns = ("machine", "path", "schedule", "exact", "log_z", "mcse", "score", "ess", "steps")
