@@ -111,7 +111,8 @@ class Rivals:
             for a, b in zip(forward, reverse, strict=True)
         ]
         alone = [ais(a).log_evidence - self.exact for a in forward]
-        return Errors(np.array(alone), np.array(both), len(betas) - 1, log_weight_variance(forward))
+        share = effective_sample_size(forward) / forward.size
+        return Errors(np.array(alone), np.array(both), len(betas) - 1, share)
 
 
 def main() -> None:
