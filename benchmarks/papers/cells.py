@@ -25,6 +25,7 @@ SCALES = {
     "test": {"draws": 100, "steps": 200, "updates": 100},
 }
 CHEAP_UPDATES = 1_000
+EXACT_UNITS = 12  # fitted by conjugate gradients; more would take hours
 LISTS = {
     "machines": 'those to take, such as "CD1(20);PCD(20)"; default: all of the script',
     "paths": 'paths to take, such as "GA;MAS cheap"',
@@ -177,6 +178,8 @@ def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
     if key["path"] == "MAS biased":
         data, labels, _ = images(args.data)
         settings |= {"target": rbm.data_moments(model, data, labels + 1)}
+    if model.n_hidden <= EXACT_UNITS:
+        settings |= {"method": "conjugate_gradient"}
     name = "-".join(str(key[k]) for k in ("machine", "reference", "path", "scale"))
     file = common.output() / f"knots-{name}.npz"
     if not file.exists():

@@ -12,6 +12,7 @@ import machines
 
 from pymc_anneal import rbm
 
+MACHINES = ("CD1(20)", "PCD(20)", *machines.TINY)
 ROWS = (
     ("GA", "linear"),
     ("GA", "optimal binned"),
@@ -24,7 +25,7 @@ ROWS = (
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in cells.among(args.machines, ("CD1(20)", "PCD(20)")):
+    for machine in cells.among(args.machines, MACHINES):
         exact = rbm.log_partition_function(machines.load(machine))
         paths = cells.among(args.paths, [path for path, _ in ROWS])
         for path, schedule in (row for row in ROWS if row[0] in paths):
