@@ -25,6 +25,7 @@ SCALES = {
     "test": {"draws": 100, "steps": 200, "updates": 100},
 }
 CHEAP_UPDATES = 1_000
+PILOT_STEPS = 1_000
 EXACT_UNITS = 12  # fitted by conjugate gradients; more would take hours
 LISTS = {
     "machines": 'those to take, such as "CD1(20);PCD(20)"; default: all of the script',
@@ -138,9 +139,8 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
     """Return the arguments of `sample_ais` for a schedule as the papers name it."""
     name, steps = key["schedule"], key["steps"]
     if name.startswith("VAROPT"):
-        limit = float(name.removeprefix("VAROPT") or "inf")
-        # Fewer steps than 1/limit cannot keep the limit: they are not decelerated.
-        return {"schedule": "variational", "max_step": limit if steps * limit > 1 else None}
+        limit = float(name.removeprefix("VAROPT") or 1.0)
+        return {"schedule": variational(model, base, limit, steps)}
     if name == "SM08":
         return {"schedule": "salakhutdinov_murray"}
     if name == "optimal binned" and spline is not None:
@@ -149,6 +149,26 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
         knots, costs = binned(key["machine"], key["reference"], model, base)
         return {"schedule": optimal_binned_schedule(knots, costs, steps)}
     return {"schedule": "linear"}
+
+
+def variational(model, base, limit: float, steps: int) -> np.ndarray:
+    """Kiwaki's schedule, decelerated on the grid of its pilot, as he must have done it.
+
+    At K = 100,000 no step comes near his limits of 0.003 to 0.009; on the 1,000 steps of the pilot,
+    whose mean step is 0.001, they bind where the schedule is 3 to 9 times as fast as on average.
+    """
+    survey = rbm.sample_ais(
+        model,
+        1,
+        steps=PILOT_STEPS,
+        reference=base,
+        schedule="variational",
+        max_step=limit,
+        random_seed=2015,
+        progressbar=False,
+    )
+    betas = np.concatenate([[0.0], np.asarray(survey["annealing"]["beta"])[0]])
+    return np.interp(np.linspace(0, PILOT_STEPS, steps + 1), np.arange(PILOT_STEPS + 1), betas)
 
 
 def binned(machine: str, reference: str, model, base) -> tuple[np.ndarray, np.ndarray]:
