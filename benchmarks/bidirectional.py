@@ -28,12 +28,13 @@ import numpy as np
 
 import pymc_anneal as pma
 
+from pymc_anneal.base import reversal_of
 from pymc_anneal.engine import Block, run_block
 from pymc_anneal.estimators import ais, effective_sample_size
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.plan import effective_length
 from pymc_anneal.results import resample
-from pymc_anneal.reverse import both_directions, reversal_of
+from pymc_anneal.reverse import both_directions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -14,7 +14,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import KernelState
+from pymc_anneal.base import KernelState, reversal_of
 from pymc_anneal.bridge import bridge_evidence
 from pymc_anneal.compat import container
 from pymc_anneal.engine import Block, key_of, run_block
@@ -22,7 +22,7 @@ from pymc_anneal.model import CompiledModel
 from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.plan import effective_length, trial_steps
 from pymc_anneal.results import dataset
-from pymc_anneal.reverse import both_directions, disagreement, reversal_of
+from pymc_anneal.reverse import both_directions, disagreement
 from tests.posteriors import exact_draws
 from tests.problems import Problem, by_name
 
