@@ -17,10 +17,13 @@ from pymc_anneal.plots import (
     plot_annealing,
     plot_compare,
     plot_log_weights,
+    plot_overlap,
     plot_running_evidence,
+    plot_sandwich,
     plot_schedule,
     plot_sensitivity,
     plot_thermodynamic,
+    plot_velocity,
 )
 from pymc_anneal.power_posterior import power_posterior
 from pymc_anneal.references import (
@@ -100,10 +103,13 @@ __all__ = [
     "plot_annealing",
     "plot_compare",
     "plot_log_weights",
+    "plot_overlap",
     "plot_running_evidence",
+    "plot_sandwich",
     "plot_schedule",
     "plot_sensitivity",
     "plot_thermodynamic",
+    "plot_velocity",
     "power_posterior",
     "power_schedule",
     "rbm",

@@ -14,6 +14,7 @@ autocorrelation, and none is in both halves.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -161,16 +162,18 @@ def _fit(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _log_posterior(compiled: CompiledModel) -> LogDensity:
     """Return prior times likelihood of positions of shape ``(n, d)``, in logs."""
 
-    @jax.jit
-    def batch(x):
-        return jax.vmap(compiled.log_terms)(x).log_posterior
-
     def log_posterior(x: np.ndarray) -> np.ndarray:
+        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
         with jax.enable_x64(True):
-            parts = [np.asarray(batch(x[i : i + _BATCH])) for i in range(0, len(x), _BATCH)]
-        return np.concatenate(parts)
+            return np.concatenate([np.asarray(_batch(compiled.log_terms, x)) for x in parts])
 
     return log_posterior
+
+
+# The function is part of the key: another call for the same compiled model compiles nothing.
+@partial(jax.jit, static_argnums=0)
+def _batch(log_terms: Callable, x: np.ndarray) -> jax.Array:
+    return jax.vmap(log_terms)(x).log_posterior
 
 
 def _checked(compiled: CompiledModel, log_density: LogDensity) -> LogDensity:

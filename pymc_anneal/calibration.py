@@ -29,11 +29,12 @@ from pymc_anneal.diagnostics import log_weight_variance
 from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais, bar, bootstrap_interval
-from pymc_anneal.model import compile_model, simulate, with_data
+from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.options import Options, check_count, resolve_schedule, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.rounds import Outcome, Session, run_rounds
+from pymc_anneal.simulation import simulate, with_data
 
 __all__ = ["Calibration", "calibrate", "rank_of"]
 
@@ -99,7 +100,7 @@ class Calibration:
 
 
 def calibrate(
-    model: pm.Model | None = None,
+    model: pm.Model | CompiledModel | None = None,
     data_sets: int = 40,
     *,
     draws: int = 500,
@@ -117,8 +118,8 @@ def calibrate(
     Parameters
     ----------
     model
-        The model; its observed data are replaced by simulated ones. Default: the model on the
-        context stack.
+        The model, or the result of :func:`compile_model`; its observed data are replaced by
+        simulated ones. Default: the model on the context stack.
     data_sets
         Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
     draws, chains, steps, target_mcse, schedule, transition, cores
@@ -161,7 +162,7 @@ def calibrate(
         max_step=None,
         idata_kwargs={},
     )
-    compiled = compile_model(model)
+    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
     kernel = transition_for(transition, compiled)
     log_terms = with_data(compiled)
     seed_data, *seeds = seed_sequence(random_seed).spawn(1 + data_sets)
@@ -224,7 +225,7 @@ def _reverse(session: Session, outcome: Outcome, exact: np.ndarray) -> np.ndarra
     m = -(-_REVERSE_DRAWS // chains)
     betas = outcome.rounds[-1].betas[::-1].copy()
     start = np.tile(exact, (chains * m, 1))
-    seed = np.random.SeedSequence(session.seed.entropy, spawn_key=(*session.seed.spawn_key, 99))
+    (seed,) = session.seed.spawn(1)  # after those that the forward runs have taken
     kernel = reversal_of(outcome.transition)
     block = Block(session.path, kernel, betas, start, chains, seed)
     return -session.run("Reverse", [block]).log_weight.ravel()

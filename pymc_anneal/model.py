@@ -44,14 +44,7 @@ from pymc_anneal.portable import Portable
 from pymc_anneal.prior import PriorSampler
 from pymc_anneal.supports import finite_support
 
-__all__ = [
-    "CompiledModel",
-    "Variable",
-    "compile_model",
-    "log_point_density",
-    "simulate",
-    "with_data",
-]
+__all__ = ["CompiledModel", "Variable", "compile_model", "log_point_density"]
 
 
 class Variable(NamedTuple):
@@ -190,6 +183,10 @@ class CompiledModel:
             )
         return value.astype(rv.type.dtype)
 
+    def split(self, x: Any) -> list[Any]:
+        """Cut a vector, shape ``(d,)``, into the model's value variables."""
+        return _split(self.variables, _dtypes(self.model), x)
+
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Log likelihood of each observation, shapes ``(n, ...)``, in nats."""
         model = self.model
@@ -247,7 +244,7 @@ class CompiledModel:
         position : ndarray, shape (d,)
         """
         model = self.model
-        terms = _term_values(model, _split(self.variables, _dtypes(model), position))
+        terms = _term_values(model, self.split(position))
         culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
@@ -305,33 +302,6 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     )
 
 
-def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]:
-    """Return the log terms as a function of the observed data, in the model's order, and of x.
-
-    Raises
-    ------
-    NotImplementedError
-        The model cannot be simulated, or has no JAX form.
-    """
-    model = compiled.model
-    _refuse_simulation(compiled)
-    observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
-    inputs = [value.type() for value in observed]
-    outputs = clone_replace(
-        [_scalar(model.varlogp), _scalar(model.datalogp)],
-        dict(zip(observed, inputs, strict=True)),
-    )
-    graph = jaxify([*inputs, *model.value_vars], outputs)
-    split, log_mass = partial(_split, compiled.variables, _dtypes(model)), compiled.log_prior_mass
-
-    def log_terms(data: tuple, x: jax.Array) -> LogTerms:
-        log_prior, log_likelihood = graph(*data, *split(x))
-        log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
-        return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
-
-    return log_terms
-
-
 def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:
     """Return the log posterior density of the constrained parameters as a function of x.
 
@@ -350,43 +320,6 @@ def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Arra
 
 def _log_point(graph: JaxGraph, variables, dtypes, x: jax.Array) -> jax.Array:
     return jnp.asarray(graph(*_split(variables, dtypes, x))[0], jnp.float64)
-
-
-def simulate(
-    compiled: CompiledModel, seed: np.random.SeedSequence, draws: int
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Draw parameters and data from the joint distribution of a model.
-
-    Returns
-    -------
-    ndarray of shape (draws, d), list of ndarray of shapes (draws, ...)
-        Unconstrained parameters, and the observed variables in the model's order.
-    """
-    model = compiled.model
-    number = int(seed.generate_state(1)[0])
-    values = pm.draw([*model.free_RVs, *model.observed_RVs], draws=draws, random_seed=number)
-    values = [np.reshape(v, (draws, *np.shape(v)[1:])) if draws > 1 else v[None] for v in values]
-    free = {rv.name: v for rv, v in zip(model.free_RVs, values, strict=False)}
-    data = [
-        np.asarray(v).astype(model.rvs_to_values[rv].type.dtype)
-        for rv, v in zip(model.observed_RVs, values[len(free) :], strict=True)
-    ]
-    return compiled.unconstrain(free), data
-
-
-def _refuse_simulation(compiled: CompiledModel) -> None:
-    model = compiled.model
-    if model.potentials:
-        raise NotImplementedError(
-            f"Potential '{model.potentials[0].name}' is part of the likelihood, and data cannot be "
-            "simulated from it. Write it as an observed variable."
-        )
-    if not model.observed_RVs:
-        raise ValueError("The model has no observed variable: there are no data to simulate.")
-    if compiled.log_prior_mass != 0:
-        raise NotImplementedError(
-            "A transform cuts the prior to a part of its support, from which PyMC does not draw."
-        )
 
 
 def _refuse(model: pm.Model) -> None:

@@ -20,10 +20,13 @@ __all__ = [
     "plot_annealing",
     "plot_compare",
     "plot_log_weights",
+    "plot_overlap",
     "plot_running_evidence",
+    "plot_sandwich",
     "plot_schedule",
     "plot_sensitivity",
     "plot_thermodynamic",
+    "plot_velocity",
 ]
 
 _BAND = 0.2
@@ -52,15 +55,10 @@ def plot_log_weights(idata: Any, *, ax: Any = None, figsize: Any = None, bins: i
     matplotlib Axes
     """
     log_weight = np.ravel(_annealing(idata)["log_weight"])
-    low, centre, high = np.quantile(log_weight[np.isfinite(log_weight)], [0.25, 0.5, 0.75])
-    sd = (high - low) / _IQR_OF_NORMAL
-    # A few particles of no weight, from the tails of a prior, may lie millions of nats below.
-    span = (centre - _SPAN * sd, centre + _SPAN * sd) if sd > 0 else (centre - 1, centre + 1)
-    shown = log_weight[(log_weight >= span[0]) & (log_weight <= span[1])]
-    outside = len(log_weight) - len(shown)
-    label = "particles" + (f" ({outside} outside)" if outside else "")
+    centre, sd = _robust(log_weight)
+    span = _span(log_weight)
     (axis,) = _axes(ax, figsize)
-    axis.hist(shown, bins=bins, density=True, color="C0", alpha=0.5, label=label)
+    _histogram(axis, log_weight, np.linspace(*span, bins + 1), "C0", "particles")
     if sd > 0:
         grid = np.linspace(*span, 200)
         axis.plot(grid, norm.pdf(grid, centre, sd), color="C1", label="normal")
@@ -189,6 +187,115 @@ def plot_thermodynamic(idata: Any, *, ax: Any = None, figsize: Any = None) -> An
     return axis
 
 
+def plot_velocity(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
+    """Plot how the posterior forms along beta: by how much velocities fall short of the highest.
+
+    On the geometric path from the prior the velocity is the log likelihood, and for a regular model
+    of ``d`` parameters the shortfall is about ``d / (2 beta)``: a straight line. A band that jumps,
+    or splits into two at some temperature, shows where the run needs its steps.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais`.
+    ax : matplotlib Axes, optional
+    figsize : (float, float), optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Median, and the central 50 and 94 %, of the weighted particles at the rungs of the ladder.
+    """
+    ladder = _group(idata, "ladder")
+    velocity, log_weight = (
+        ladder[name].transpose("rung", ...).values.reshape(ladder.sizes["rung"], -1)
+        for name in ("velocity", "log_weight")
+    )
+    pairs = zip(velocity.max() - velocity, log_weight, strict=True)
+    bands = np.array([_weighted_quantile(*pair, [0.03, 0.25, 0.5, 0.75, 0.97]) for pair in pairs])
+    # On a log scale the prior has no place: it would be infinitely far to the left.
+    beta, bands = ladder["beta"].values[1:], bands[1:].T
+    (axis,) = _axes(ax, figsize)
+    axis.plot(beta, bands[2], color="C0", label="median")
+    for low, high, label in ((1, 3, "50 %"), (0, 4, "94 %")):
+        axis.fill_between(beta, bands[low], bands[high], color="C0", alpha=_BAND, lw=0, label=label)
+    axis.set(
+        xlabel=r"inverse temperature $\beta$",
+        ylabel=r"highest velocity minus $v_\beta$ (nats)",
+        xscale="log",
+        yscale="log",
+    )
+    axis.invert_yaxis()
+    axis.legend(loc="upper left")
+    return axis
+
+
+def plot_overlap(idata: Any, *, ax: Any = None, figsize: Any = None, bins: int = 40) -> Any:
+    """Plot the log weights of both directions, as histograms.
+
+    Their densities are in the ratio ``e^w / Z``: they cross at the log evidence (Crooks 1998). How
+    much they overlap is how much each direction knows of what the other has found.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais` with ``reverse_from``.
+    ax : matplotlib Axes, optional
+    figsize : (float, float), optional
+    bins
+        Number of bins.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    forward, reverse = _directions(idata)
+    lows, highs = zip(_span(forward), _span(reverse), strict=True)
+    edges = np.linspace(min(lows), max(highs), bins + 1)
+    (axis,) = _axes(ax, figsize)
+    _histogram(axis, forward, edges, "C0", "forward")
+    _histogram(axis, reverse, edges, "C1", "reverse")
+    axis.axvline(log_evidence(idata).log_evidence, color="k", ls="--", label="log evidence")
+    axis.set(xlabel="log weight (nats)", ylabel="density")
+    axis.legend()
+    return axis
+
+
+def plot_sandwich(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
+    """Plot the stochastic bounds from both directions against the number of particles.
+
+    In expectation the forward estimate lies below the log evidence and the reverse one above it
+    (Grosse, Ghahramani & Adams 2015), and both close in on it.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais` with ``reverse_from``.
+    ax : matplotlib Axes, optional
+    figsize : (float, float), optional
+
+    Returns
+    -------
+    matplotlib Axes
+        The combined estimate is a dashed line in its 95 % interval.
+    """
+    forward, reverse = _directions(idata)
+    found = log_evidence(idata)
+    (axis,) = _axes(ax, figsize)
+    for log_weight, sign, color, label in (
+        (forward, 1, "C0", "forward"),
+        (reverse, -1, "C1", "reverse"),
+    ):
+        count = np.arange(1, len(log_weight) + 1)
+        running = sign * (np.logaddexp.accumulate(sign * log_weight) - np.log(count))
+        axis.plot(count, running, color=color, label=label)
+    axis.axhline(found.log_evidence, color="k", ls="--", lw=0.8, label="both")
+    axis.axhspan(*found.interval, color="k", alpha=_BAND / 2, lw=0)
+    axis.set(xlabel="particles", ylabel="log evidence (nats)", xscale="log")
+    axis.legend()
+    return axis
+
+
 def plot_compare(table: pd.DataFrame, *, ax: Any = None, figsize: Any = None) -> Any:
     """Plot what :func:`compare` returns: log Bayes factors against the best, and probabilities.
 
@@ -252,13 +359,61 @@ def plot_sensitivity(
 
 
 def _annealing(idata: Any) -> xr.Dataset:
-    """Return the group that the plots read."""
-    if not has_group(idata, "annealing"):
+    return _group(idata, "annealing")
+
+
+def _group(idata: Any, name: str, hint: str = "") -> xr.Dataset:
+    """Return a group that a plot reads."""
+    if not has_group(idata, name):
         raise ValueError(
-            f"Expected a result of pymc_anneal.sample_ais with a group 'annealing', found "
-            f"{type(idata).__name__}."
+            f"Expected a result of pymc_anneal.sample_ais with a group '{name}', found "
+            f"{type(idata).__name__}.{hint}"
         )
-    return group(idata, "annealing")
+    return group(idata, name)
+
+
+def _directions(idata: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return log weights of the last forward round and of the reverse runs, as forward weights.
+
+    In turn from all chains, and on the scale of the log evidence: their log mean, and minus the log
+    mean of their negatives, are the bounds.
+    """
+    backward = _group(idata, "reverse_annealing", " Run sample_ais with `reverse_from`.")
+    by_step, numbers = _annealing(idata), group(idata, "evidence")
+    last = by_step["log_weight"].sel(particle=by_step["round"] == by_step["round"].max())
+    a, b = (x.transpose("particle", "chain").values.ravel() for x in (last, backward["log_weight"]))
+    lower, upper = (float(numbers[f"{name}_bound"]) for name in ("lower", "upper"))
+    log_mean_a, log_mean_b = (logsumexp(x) - np.log(len(x)) for x in (a, b))
+    return a + lower - log_mean_a, upper + log_mean_b - b
+
+
+def _robust(log_weight: np.ndarray) -> tuple[float, float]:
+    """Return median and standard deviation of the bulk of the log weights."""
+    low, centre, high = np.quantile(log_weight[np.isfinite(log_weight)], [0.25, 0.5, 0.75])
+    return float(centre), float((high - low) / _IQR_OF_NORMAL)
+
+
+def _span(log_weight: np.ndarray) -> tuple[float, float]:
+    """Return the ends of a histogram of log weights."""
+    # A few particles of no weight, from the tails of a prior, may lie millions of nats below.
+    centre, sd = _robust(log_weight)
+    half = _SPAN * sd if sd > 0 else 1.0
+    return centre - half, centre + half
+
+
+def _histogram(axis: Any, values: np.ndarray, edges: np.ndarray, color: str, label: str) -> None:
+    """Draw a histogram with density one over the edges, and count what lies outside."""
+    shown = values[(values >= edges[0]) & (values <= edges[-1])]
+    outside = len(values) - len(shown)
+    label += f" ({outside} outside)" if outside else ""
+    axis.hist(shown, edges, density=True, color=color, alpha=0.5, label=label)
+
+
+def _weighted_quantile(values: np.ndarray, log_weight: np.ndarray, levels: Any) -> np.ndarray:
+    order = np.argsort(values)
+    mass = np.cumsum(np.exp(log_weight[order] - log_weight.max()))
+    index = np.searchsorted(mass, np.asarray(levels) * mass[-1])
+    return values[order][index.clip(0, len(values) - 1)]
 
 
 def _beta(by_step: xr.Dataset) -> np.ndarray:

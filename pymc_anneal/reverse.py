@@ -28,7 +28,7 @@ from pymc_anneal.model import CompiledModel
 from pymc_anneal.results import resample
 from pymc_anneal.rounds import Outcome, Session
 
-__all__ = ["Reverse", "disagreement", "resolve_posterior", "run_reverse"]
+__all__ = ["Reverse", "both_directions", "disagreement", "resolve_posterior", "run_reverse"]
 
 _MIN_MOVES = 20
 _MOVES_PER_TAU = 5
@@ -193,11 +193,27 @@ def run_reverse(
         start, name = _spaced(posterior, outcome.rounds[-1].log_weight.shape), "posterior draws"
     betas, kernel = outcome.rounds[-1].betas[::-1].copy(), reversal_of(outcome.transition)
     run = session.run("Reverse", _blocks(session, kernel, betas, start, seed_run))
-    forward, b = outcome.rounds[-1].log_weight, -run.log_weight
-    # Neighbours began at neighbouring draws: their autocorrelation tells how many they are worth.
-    first = bar(forward, b)
-    ess = min(draws_ess(first.reverse_terms), float(b.size))
-    return Reverse(forward, run, bar(forward, b, ess), ess, name)
+    forward = outcome.rounds[-1].log_weight
+    return Reverse(forward, run, *both_directions(forward, -run.log_weight), name)
+
+
+def both_directions(a: np.ndarray, b: np.ndarray) -> tuple[BridgeEstimate, float]:
+    """Combine both directions by Bennett's acceptance ratio.
+
+    Parameters
+    ----------
+    a, b : ndarray, shapes (chains, particles)
+        Log weights of forward runs, and of reverse runs in the same sense. Neighbours among the
+        reverse ones began at neighbouring draws: their autocorrelation tells how many they are
+        worth.
+
+    Returns
+    -------
+    BridgeEstimate, float
+        The estimate, and the effective number of the reverse runs.
+    """
+    ess = min(draws_ess(bar(a, b).reverse_terms), float(b.size))
+    return bar(a, b, ess), ess
 
 
 def _spaced(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

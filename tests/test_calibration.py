@@ -14,7 +14,8 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.calibration import rank_of
-from pymc_anneal.model import CompiledModel, compile_model, simulate, with_data
+from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.simulation import simulate, with_data
 from pymc_anneal.transitions import random_walk
 from tests.problems import by_name
 
@@ -161,8 +162,9 @@ class TestVerdict:
 
     def test_same_seed_same_answer(self) -> None:
         settings = {"steps": 20, "schedule": "linear", "transition": KERNEL}
+        compiled = compile_model(counts())
         first, second = (
-            pma.calibrate(counts(), 3, random_seed=5, **settings, **SOUND) for _ in range(2)
+            pma.calibrate(compiled, 3, random_seed=5, **settings, **SOUND) for _ in range(2)
         )
         assert first.table.equals(second.table)
 
@@ -192,8 +194,9 @@ class TestRates:
     """How often sound settings alarm, and how often faults are found, over twenty calibrations."""
 
     def alarms(self, model, **settings) -> int:
+        compiled = compile_model(model)
         found = [
-            pma.calibrate(model, 20, random_seed=[7, i], progressbar=False, **settings)
+            pma.calibrate(compiled, 20, random_seed=[7, i], progressbar=False, **settings)
             for i in range(20)
         ]
         return sum(f.verdict != "calibrated" for f in found)

@@ -1,15 +1,20 @@
 """Comparison of models: Bayes factors, probabilities, their errors, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytest
 
+from scipy import stats
 from scipy.special import softmax
 
 import pymc_anneal as pma
 
 from pymc_anneal.comparison import compare, log_bayes_factor
+from pymc_anneal.estimators import ais, bootstrap_interval
 from pymc_anneal.results import LogEvidence
+from tests.problems import log_evidence_normal_mean
 
 
 def evidence(value: float, mcse: float = 0.02, verdict: str = "trust", **interval) -> LogEvidence:
@@ -115,6 +120,50 @@ class TestCompare:
             exact = softmax(log_z)[0]
             covered += row["probability_lower"] <= exact <= row["probability_upper"]
         assert 0.92 <= covered / n <= 0.98
+
+
+def annealed(
+    y: np.ndarray, prior: tuple[float, float], rng: np.random.Generator, particles: int = 100
+) -> LogEvidence:
+    """Evidence of ``mu ~ N(m, s)``, ``y_i ~ N(mu, 1)``, by annealing with perfect transitions."""
+    betas = pma.power_schedule(4, 2.0)
+    precision = 1 / prior[1] ** 2 + betas[:-1] * y.size
+    mean = (prior[0] / prior[1] ** 2 + betas[:-1] * y.sum()) / precision
+    mu = mean + rng.normal(size=(particles, 4)) / np.sqrt(precision)
+    log_likelihood = stats.norm.logpdf(y, mu[..., None], 1.0).sum(axis=2)
+    log_weight = log_likelihood @ np.diff(betas)
+    estimate, interval = ais(log_weight), bootstrap_interval(log_weight, rng=rng)
+    return LogEvidence(*estimate[:2], interval, estimate.ess, 0.1, 2.0, "trust")
+
+
+class TestProbabilitiesOfConjugateModels:
+    """Pairs of models whose evidences are known, on data that one of them has made."""
+
+    priors = {"near": (0.0, 1.0), "far": (0.6, 2.0)}
+
+    def pair(self, seed: int) -> tuple[np.ndarray, dict[str, float]]:
+        rng = np.random.default_rng([8, seed])
+        mean, sd = self.priors["near" if seed % 2 else "far"]
+        y = rng.normal(rng.normal(mean, sd), 1.0, size=6)
+        exact = {n: log_evidence_normal_mean(y, 1.0, *prior) for n, prior in self.priors.items()}
+        return y, exact
+
+    def coverage(self, factor: float = 1.0, pairs: int = 400) -> float:
+        covered = 0
+        for seed in range(pairs):
+            (y, exact), rng = self.pair(seed), np.random.default_rng([9, seed])
+            found = {n: annealed(y, prior, rng) for n, prior in self.priors.items()}
+            found = {n: replace(e, mcse=factor * e.mcse) for n, e in found.items()}
+            row = compare(found).loc["near"]
+            probability = softmax([exact["near"], exact["far"]])[0]
+            covered += row["probability_lower"] <= probability <= row["probability_upper"]
+        return covered / pairs
+
+    def test_intervals_cover(self) -> None:
+        assert 0.92 <= self.coverage() <= 0.98
+
+    def test_intervals_that_are_too_narrow_do_not(self) -> None:
+        assert self.coverage(factor=0.75) < 0.92
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,17 @@ def run(work: list[Block], workers: int, **kwargs) -> list[BlockResult]:
         return run_blocks(work, executor, **kwargs)
 
 
+def test_one_compilation(monkeypatch) -> None:
+    """Chunks of any length, ended by rungs or not, run through the same compiled program."""
+    monkeypatch.setattr(engine, "_INTERVAL", 100.0)
+    kernel = pma.HMC(0.25, 3, 0.6)
+    before = engine._advance._cache_size()
+    for rungs in ([], [0, 4, 6]):
+        (block,) = blocks(1)
+        run_block(replace(block, transition=kernel, rungs=np.array(rungs, dtype=int)))
+    assert engine._advance._cache_size() == before + 1
+
+
 def assert_same(first: BlockResult, second: BlockResult) -> None:
     """Every bit of two results agrees; the time they took does not matter."""
     np.testing.assert_array_equal(first.position, second.position)

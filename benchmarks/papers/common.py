@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = [HERE.parent / "data", HERE.parents[2] / "shared" / "data"]
 
 __all__ = ["HERE", "add_data", "images", "kept", "output", "pick", "table"]
 
@@ -24,18 +23,17 @@ def images(path: Path | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     MNIST where it is found, else scikit-learn's digits, and says which.
     """
-    candidates = [path] if path else [folder / "mnist.npz" for folder in FOLDERS]
-    for file in candidates:
-        if file.exists():
-            with np.load(file) as data:
-                train, test = (
-                    (data[k].reshape(len(data[k]), -1) / 255).astype(np.float32)
-                    for k in ("x_train", "x_test")
-                )
-                return train, data["y_train"].astype(int), test
+    file = path or HERE.parent / "data" / "mnist.npz"
+    if file.exists():
+        with np.load(file) as data:
+            train, test = (
+                (data[k].reshape(len(data[k]), -1) / 255).astype(np.float32)
+                for k in ("x_train", "x_test")
+            )
+            return train, data["y_train"].astype(int), test
     from sklearn.datasets import load_digits
 
-    print(f"No MNIST at {[str(c) for c in candidates]}: scikit-learn's digits instead.")
+    print(f"No MNIST at {file}: scikit-learn's digits instead.")
     digits = load_digits()
     rows = (digits.data / 16).astype(np.float32)
     return rows[:1500], digits.target[:1500], rows[1500:]

@@ -12,6 +12,7 @@ import machines
 
 from pymc_anneal import rbm
 
+MACHINES = ("CD1(20)", "PCD(20)", *machines.TINY)
 ROWS = (
     ("GA", "linear"),
     ("GA", "optimal binned"),
@@ -24,9 +25,10 @@ ROWS = (
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in ("CD1(20)", "PCD(20)"):
+    for machine in cells.among(args.machines, MACHINES):
         exact = rbm.log_partition_function(machines.load(machine))
-        for path, schedule in ROWS:
+        paths = cells.among(args.paths, [path for path, _ in ROWS])
+        for path, schedule in (row for row in ROWS if row[0] in paths):
             row = cells.cell(args, machine, "uniform", path, schedule, args.steps)
             rows.append({**row, "exact": exact, "score": (row["log_z"] - exact) / row["mcse"]})
     columns = ("machine", "path", "schedule", "exact", "log_z", "mcse", "score", "ess", "steps")

@@ -19,9 +19,12 @@ REFERENCES = ("uniform", "base rate")
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in machines.LARGE:
-        for reference in REFERENCES:
-            for path in PATHS:
+    names = cells.among(args.machines, machines.LARGE)
+    paths = cells.among(args.paths, PATHS)
+    references = cells.among(args.references, REFERENCES)
+    for machine in names:
+        for reference in references:
+            for path in paths:
                 for steps in (k for k in (100, 1_000, 10_000, 100_000) if k <= args.steps):
                     row = cells.cell(args, machine, reference, path, "linear", steps)
                     rows.append({**row, "panel": machine, "label": f"{path}, {reference}"})
@@ -30,9 +33,9 @@ def main() -> None:
     text = common.table(common.pick(rows, steps=last), columns)
     print(text)
     (common.output() / f"grosse_table_2_{args.scale}.md").write_text(text)
-    labels = [f"{path}, {reference}" for reference in REFERENCES for path in PATHS]
+    labels = [f"{path}, {reference}" for reference in references for path in paths]
     file = f"grosse_figure_5_{args.scale}.png"
-    curves.against_steps(rows, machines.LARGE, labels, column="log_z", file=file)
+    curves.against_steps(rows, names, labels, column="log_z", file=file)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from pymc_anneal import rbm
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in machines.SMALL:
+    for machine in cells.among(args.machines, machines.SMALL):
         exact = rbm.log_partition_function(machines.load(machine))
-        for schedule in cells.KIWAKI_SCHEDULES:
+        for schedule in cells.among(args.schedules, cells.KIWAKI_SCHEDULES):
             row = cells.cell(args, machine, "base rate", "GA", schedule, args.steps)
             rows.append({**row, "exact": exact, "score": (row["log_z"] - exact) / row["mcse"]})
     columns = ("machine", "schedule", "exact", "log_z", "mcse", "score", "ess", "steps", "draws")

@@ -15,8 +15,8 @@ def main() -> None:
     args = cells.parse(__doc__)
     rows = [
         cells.cell(args, machine, "base rate", "GA", schedule, args.steps)
-        for machine in machines.LARGE
-        for schedule in cells.KIWAKI_SCHEDULES
+        for machine in cells.among(args.machines, machines.LARGE)
+        for schedule in cells.among(args.schedules, cells.KIWAKI_SCHEDULES)
     ]
     columns = ("machine", "schedule", "log_z", "mcse", "ess", "steps", "draws")
     text = common.table(rows, columns)

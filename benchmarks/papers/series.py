@@ -10,13 +10,14 @@ SCHEDULES = ("VAROPT0.009", "LINEAR", "GMS13", "SM08")
 
 def draw(args, names, files: tuple[str, str], exact: dict[str, float] | None = None) -> None:
     """Compute the cells and draw both figures."""
-    rows = []
+    rows, schedules = [], cells.among(args.schedules, SCHEDULES)
+    names = cells.among(args.machines, names)
     for machine in names:
         for steps in (k for k in (100, 300, 1_000, 3_000, 10_000, 100_000) if k <= args.steps):
-            for schedule in SCHEDULES:
+            for schedule in schedules:
                 row = cells.cell(args, machine, "base rate", "GA", schedule, steps)
                 rows.append({**row, "panel": machine, "label": schedule})
     for file, column in zip(files, ("log_z", "ess"), strict=True):
         picture = f"{file}_{args.scale}.png"
         shown = exact if column == "log_z" else None
-        curves.against_steps(rows, names, SCHEDULES, column=column, file=picture, exact=shown)
+        curves.against_steps(rows, names, schedules, column=column, file=picture, exact=shown)
