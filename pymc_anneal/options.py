@@ -13,8 +13,10 @@ from pymc_anneal.transitions import HMC, MALA, PartialRefreshmentHMC, RandomWalk
 
 __all__ = [
     "SCHEDULES",
+    "SURVEYED",
     "TRANSITIONS",
     "Options",
+    "Surveyed",
     "check_count",
     "check_target",
     "even_block",
@@ -38,7 +40,26 @@ SCHEDULES: dict[str, Callable[[int], np.ndarray]] = {
     "sigmoid": schedules.sigmoid_schedule,
     "salakhutdinov_murray": schedules.salakhutdinov_murray_schedule,
 }
+SURVEYED: dict[str, Callable[..., np.ndarray]] = {
+    "variational": schedules.variational_schedule,
+    "optimal_binned": schedules.surveyed_bins,
+}
 _DEFAULT_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A schedule that follows from the lengths of the path that a pilot has measured."""
+
+    name: str
+
+    def lay_out(
+        self, betas: np.ndarray, length: np.ndarray, steps: int, max_step: float | None
+    ) -> np.ndarray:
+        """Return the schedule, shape ``(steps + 1,)``."""
+        return SURVEYED[self.name](betas, length, steps, max_step=max_step)
+
+
 _MIN_POPULATIONS = 8
 _DEFAULT_THRESHOLD = 0.5
 
@@ -55,7 +76,7 @@ class Options:
     max_minutes: float
     cores: int | None
     block_size: int | None
-    schedule: Callable[[int], np.ndarray] | np.ndarray | None
+    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed
     max_step: float | None
     idata_kwargs: dict[str, Any]
     resample: float = 0.0
@@ -141,14 +162,14 @@ def needs_pilot(kernel: Any) -> bool:
 
 
 def resolve_schedule(schedule):
-    """Return a function of the number of steps, an array, or None for the variational one."""
+    """Return a function of the number of steps, an array, or a :class:`Surveyed` schedule."""
     if isinstance(schedule, str):
-        if schedule == "variational":
-            return None
+        if schedule in SURVEYED:
+            return Surveyed(schedule)
         if schedule not in SCHEDULES:
             raise ValueError(
                 f"Unknown `schedule` {schedule!r}; expected one of "
-                f"{sorted([*SCHEDULES, 'variational'])}, a function or an array."
+                f"{sorted([*SCHEDULES, *SURVEYED])}, a function or an array."
             )
         return SCHEDULES[schedule]
     return schedule if callable(schedule) else schedules.check_schedule(np.asarray(schedule))

@@ -29,7 +29,7 @@ from pymc_anneal.engine import Block, NanDensityError
 from pymc_anneal.estimators import ais
 from pymc_anneal.executors import check_executor
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import Options, seed_sequence
+from pymc_anneal.options import Options, Surveyed, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.plan import effective_length
 from pymc_anneal.progress import ProgressDisplay
@@ -121,7 +121,7 @@ def power_posterior(
         max_minutes=np.inf,
         cores=cores,
         block_size=None,
-        schedule=None,
+        schedule=Surveyed("variational"),
         max_step=None,
         idata_kwargs={},
     )

@@ -27,7 +27,7 @@ from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais, population_means
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.options import Options, needs_pilot
+from pymc_anneal.options import Options, Surveyed, needs_pilot
 from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_steps
 from pymc_anneal.progress import ProgressDisplay
@@ -185,7 +185,8 @@ def _recorded(options: Options, steps: int, pilot: Pilot | None) -> dict[str, An
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    return needs_pilot(kernel) or options.fixed_steps is None or options.schedule is None
+    laid_out = isinstance(options.schedule, Surveyed)
+    return laid_out or needs_pilot(kernel) or options.fixed_steps is None
 
 
 def survey(
@@ -245,12 +246,10 @@ def _plan(session: Session, pilot: Pilot, trial: FrozenRun) -> Plan:
 def _schedule(options: Options, steps: int, surveyed: Survey | None) -> np.ndarray:
     if isinstance(options.schedule, np.ndarray):
         return options.schedule
-    if options.schedule is not None:
+    if not isinstance(options.schedule, Surveyed):
         return schedules.check_schedule(options.schedule(steps))
-    assert surveyed is not None  # the variational schedule always has a pilot
-    return schedules.variational_schedule(
-        surveyed.betas, surveyed.length, steps, max_step=options.max_step
-    )
+    assert surveyed is not None  # such a schedule always has a pilot
+    return options.schedule.lay_out(surveyed.betas, surveyed.length, steps, options.max_step)
 
 
 def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: FrozenRun) -> Survey | None:

@@ -31,6 +31,7 @@ from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.options import (
     Options,
+    Surveyed,
     resolve,
     resolve_resample,
     resolve_schedule,
@@ -107,9 +108,9 @@ def sample_ais(
         :func:`fit_reference` returns. A start near the posterior makes the run shorter; the
         estimate stays unbiased.
     schedule
-        "variational" (Kiwaki 2015; from the pilot), "linear", "power", "geometric", "sigmoid",
-        "salakhutdinov_murray", a function from a number of steps to a schedule, or an array
-        that increases from 0 to 1.
+        "variational" (Kiwaki 2015) or "optimal_binned" (Grosse et al. 2013), both from the pilot;
+        "linear", "power", "geometric", "sigmoid", "salakhutdinov_murray"; a function from a number
+        of steps to a schedule; or an array that increases from 0 to 1.
     max_step
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
     transition
@@ -454,8 +455,8 @@ def _listed(costs: Mapping[str, float]) -> str:
 
 
 def _schedule_name(schedule) -> str:
-    if schedule is None:
-        return "variational"
+    if isinstance(schedule, Surveyed):
+        return schedule.name
     return "array" if isinstance(schedule, np.ndarray) else getattr(schedule, "__name__", "custom")
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "power_schedule",
     "salakhutdinov_murray_schedule",
     "sigmoid_schedule",
+    "surveyed_bins",
     "variational_schedule",
 ]
 
@@ -259,6 +260,41 @@ def optimal_binned_schedule(knots: np.ndarray, costs: np.ndarray, steps: int) ->
         for start, stop, n in zip(knots[:-1], knots[1:], counts, strict=True)
     ]
     return np.concatenate([*pieces, [1.0]])
+
+
+def surveyed_bins(
+    betas: np.ndarray,
+    length: np.ndarray,
+    steps: int,
+    *,
+    bins: int = 10,
+    max_step: float | None = None,
+) -> np.ndarray:
+    """Optimal binned schedule of any path from its lengths: the costs without moments.
+
+    On a path ``eta'(beta).ds = g dbeta``, so the cost of a bin is its width times the integral
+    of ``g`` over it, ``sum_k length_k^2 / dbeta_k``. The knots share the length out evenly.
+
+    Parameters
+    ----------
+    betas, length, steps, max_step
+        As for :func:`variational_schedule`.
+    bins
+        Number of bins, fewer where there are fewer steps or temperatures.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+    """
+    betas, length = check_schedule(betas), np.asarray(length, dtype=np.float64)
+    share = np.concatenate([[0.0], np.cumsum(length)]) / max(length.sum(), np.finfo(float).tiny)
+    wanted = np.linspace(0, 1, min(bins, check_steps(steps)) + 1)[1:-1]
+    inner = np.searchsorted(share[1:-1], wanted) + 1
+    at = np.unique(np.concatenate([[0], inner.clip(1, len(betas) - 1), [len(betas) - 1]]))
+    information = np.concatenate([[0.0], np.cumsum(length**2 / np.diff(betas))])
+    costs = np.diff(betas[at]) * np.diff(information[at])
+    schedule = optimal_binned_schedule(betas[at], costs, steps)
+    return schedule if max_step is None else decelerate(schedule, max_step)
 
 
 def _apportion(weights: np.ndarray, total: int) -> np.ndarray:

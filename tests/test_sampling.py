@@ -417,7 +417,10 @@ class TestWaysToAsk:
 
     @pytest.mark.parametrize(
         "schedule",
-        ["linear", "power", "geometric", "sigmoid", "salakhutdinov_murray", "variational"],
+        [
+            *("linear", "power", "geometric", "sigmoid", "salakhutdinov_murray"),
+            *("variational", "optimal_binned"),
+        ],
     )
     def test_schedules_by_name(self, compiled, schedule: str) -> None:
         result = pma.sample_ais(20, model=compiled, **{**QUICK, "schedule": schedule})

@@ -7,6 +7,7 @@ from scipy import integrate
 
 import pymc_anneal as pma
 
+from pymc_anneal.schedules import surveyed_bins
 from tests.cases import SCHEDULES, Case, parametrize
 
 
@@ -282,3 +283,48 @@ class TestOptimalBinned:
     def test_bad_inputs(self, knots, costs, steps, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             pma.optimal_binned_schedule(knots, costs, steps)
+
+
+class TestSurveyedBins:
+    """The optimal binned schedule from lengths, where ``sqrt(g)`` is ``1 / (beta + 0.01)``."""
+
+    betas = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 400)])
+    length = np.diff(np.log(betas + 0.01))
+
+    def test_costs_are_those_of_the_moments(self) -> None:
+        """The moments that belong to ``g`` are its integral."""
+        schedule = surveyed_bins(self.betas, self.length, 1000)
+        width = np.diff(schedule)
+        edges = np.flatnonzero(~np.isclose(width[1:], width[:-1], rtol=1e-6)) + 1
+        knots = schedule[[0, *edges, 1000]]
+        costs = np.diff(knots) * np.diff(-1 / (knots + 0.01))
+        counts = np.diff([0, *edges, 1000])
+        expected = 1000 * np.sqrt(costs) / np.sqrt(costs).sum()
+        np.testing.assert_allclose(counts, expected, atol=3)
+
+    def test_many_bins_are_the_variational_schedule(self) -> None:
+        binned = surveyed_bins(self.betas, self.length, 2000, bins=200)
+        smooth = pma.variational_schedule(self.betas, self.length, 2000)
+        np.testing.assert_allclose(binned, smooth, atol=0.02)
+
+    def test_variance_is_near_the_best(self) -> None:
+        """``K sum g dbeta^2`` against the square of the length, and far below the linear one."""
+        best = self.length.sum() ** 2
+
+        def variance(schedule: np.ndarray) -> float:
+            middle = 0.5 * (schedule[1:] + schedule[:-1])
+            return len(middle) * float((np.diff(schedule) ** 2 / (middle + 0.01) ** 2).sum())
+
+        assert variance(surveyed_bins(self.betas, self.length, 2000)) < 1.1 * best
+        assert variance(pma.linear_schedule(2000)) > 4 * best
+
+    def test_few_steps_and_temperatures(self) -> None:
+        assert len(surveyed_bins(np.array([0.0, 1.0]), np.array([2.0]), 5)) == 6
+        assert len(surveyed_bins(self.betas, self.length, 3)) == 4
+        np.testing.assert_allclose(
+            surveyed_bins(np.linspace(0, 1, 9), np.zeros(8), 4), np.linspace(0, 1, 5)
+        )
+
+    def test_largest_step(self) -> None:
+        schedule = surveyed_bins(self.betas, self.length, 100, max_step=0.02)
+        assert np.diff(schedule).max() <= 0.02 * (1 + 1e-9)
