@@ -1,9 +1,12 @@
 """Models with discrete variables, from their supports to the result of a run."""
 
+import itertools
+
 from collections.abc import Callable
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,9 +14,12 @@ import pytest
 
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
+from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal import tempered
+from pymc_anneal.base import LogTerms
 from pymc_anneal.compat import group
 from pymc_anneal.engine import Block, run_block
 from pymc_anneal.model import CompiledModel
@@ -298,6 +304,76 @@ class TestResult:
             np.testing.assert_array_equal(
                 group(again, "posterior")[name], group(result, "posterior")[name]
             )
+
+
+SPINS = np.array(list(itertools.product((0, 1), repeat=4)))
+
+
+def spin_mass(power: float) -> np.ndarray:
+    """Probability of each of ``SPINS`` in the model of ``ising(2)``, raised to a power."""
+    s = 2 * SPINS - 1
+    energy = 0.4 * (s[:, [0, 0, 3, 3]] * s[:, [1, 2, 1, 2]]).sum(axis=1) + 0.1 * s.sum(axis=1)
+    mass = np.exp(power * energy)
+    return mass / mass.sum()
+
+
+class TestOtherRuns:
+    """What else moves particles moves discrete variables as whole numbers."""
+
+    def test_power_posterior(self) -> None:
+        found = pma.power_posterior(
+            [0.5, 3.0], model=ising(2).build(), draws=1000, random_seed=1, progressbar=False
+        )
+        up = group(found, "posterior")["up"]
+        assert up.dtype == np.int64
+        flat = up.transpose("power", "chain", "draw", ...).values.reshape(2, -1, 4)
+        for power, draws in zip((0.5, 3.0), flat, strict=True):
+            index = draws @ [8, 4, 2, 1]
+            expected = spin_mass(power) * len(index)
+            observed = np.bincount(index, minlength=16)
+            common = expected > 20
+            error = np.sqrt(expected[common])
+            assert (np.abs(observed[common] - expected[common]) < 6 * error).all()
+
+    def test_mode(self) -> None:
+        found = pma.find_mode(ising(2).build(), particles=200, random_seed=1, progressbar=False)
+        np.testing.assert_array_equal(found.point["up"], np.ones((2, 2)))
+        assert found.log_posterior == pytest.approx(4 * 0.4 + 4 * 0.1 - 4 * np.log(2))
+        assert found.agreement > 0.5
+
+    @pytest.mark.parametrize("right", [True, False], ids=["reversal", "same order"])
+    def test_tempered_transition(self, right: bool, monkeypatch) -> None:
+        # Heating has to sweep the other way than cooling; three spins in strong fields show it.
+        if not right:
+            monkeypatch.setattr(tempered, "reversal_of", lambda kernel: kernel)
+        coupling = np.array([[-3.0, 5.0, -3.0], [0.0, 1.0, 4.0], [0.0, 0.0, -2.0]])
+        path = pma.GeometricPath(lambda x: LogTerms(-3 * jnp.log(2.0), x @ coupling @ x))
+        kernel, betas, draws = pma.Gibbs(range(3), [(0, 1)] * 3), jnp.array([0, 0.5, 1]), 300_000
+        states = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
+        mass = np.exp(np.einsum("ni,ij,nj->n", states, coupling, states))
+        mass /= mass.sum()
+        rng = np.random.default_rng(0)
+        position = states[rng.choice(8, size=draws, p=mass)]
+        fresh = states[rng.integers(8, size=draws)]
+
+        def one(key, position, fresh):
+            excursion = tempered._excursion.__wrapped__  # what is broken is not compiled before
+            return excursion(path, kernel, betas, key, position, fresh).position
+
+        with jax.enable_x64(True):
+            keys = jax.random.split(jax.random.key(2), draws)
+            end = np.asarray(jax.jit(jax.vmap(one))(keys, position, fresh))
+        observed = np.bincount((end @ [4, 2, 1]).astype(int), minlength=8)
+        assert (stats.chisquare(observed, mass * draws).pvalue > 1e-6) == right
+
+    def test_tempered_step(self) -> None:
+        with ising(2).build() as model:
+            step = pma.TemperedTransition(
+                schedule=[0, 0.5, 1], transition=pma.Gibbs(range(4), [(0, 1)] * 4), rng=1
+            )
+        point, (statistics,) = step.step(model.initial_point())
+        assert point["up"].dtype == np.int64
+        assert 0 <= statistics["accept"] <= 1
 
 
 def test_binary_variables_alone() -> None:
