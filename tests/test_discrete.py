@@ -18,11 +18,11 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal import modes, tempered
+from pymc_anneal import tempered
 from pymc_anneal.base import LogTerms
 from pymc_anneal.compat import group
 from pymc_anneal.engine import Block, run_block
-from pymc_anneal.model import CompiledModel, log_point_density
+from pymc_anneal.model import CompiledModel
 from pymc_anneal.transitions.composition import parts_of
 from tests.problems import (
     Problem,
@@ -340,14 +340,6 @@ class TestOtherRuns:
         np.testing.assert_array_equal(found.point["up"], np.ones((2, 2)))
         assert found.log_posterior == pytest.approx(4 * 0.4 + 4 * 0.1 - 4 * np.log(2))
         assert found.agreement > 0.5
-
-    def test_polishing_leaves_whole_numbers(self, compiled: CompiledModel) -> None:
-        log_point = log_point_density(compiled)
-        start = compiled.sample_prior(np.random.SeedSequence(4), 1)[0]
-        with jax.enable_x64(True):
-            end = modes._polished(log_point, start)
-        np.testing.assert_array_equal(end[[1, 2, 3, 5]], start[[1, 2, 3, 5]])
-        assert (end[[0, 4]] != start[[0, 4]]).all()
 
     @pytest.mark.parametrize("right", [True, False], ids=["reversal", "same order"])
     def test_tempered_transition(self, right: bool, monkeypatch) -> None:

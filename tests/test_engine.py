@@ -113,14 +113,6 @@ class TestIdenticalBits:
         assert len(np.unique(weights)) == len(weights)
 
 
-def test_the_loop_is_compiled_once() -> None:
-    # Chunks end at rungs, whose numbers are NumPy's: to JAX another type is another program.
-    jax.clear_caches()
-    for steps in (7, 40):
-        run_block(replace(blocks(1, steps=steps)[0], rungs=np.array([0, 5, steps])))
-    assert engine._advance._cache_size() == 1
-
-
 class TestResult:
     def test_shapes(self) -> None:
         result = run_block(blocks(1)[0])
