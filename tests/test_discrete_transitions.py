@@ -361,6 +361,21 @@ def test_a_particle_of_density_zero_stays() -> None:
     np.testing.assert_array_equal(info.accept_rate, 0.0)
 
 
+@pytest.mark.parametrize("values", [9, 10, 20])
+def test_many_values(values: int) -> None:
+    # One draw from the conditional of the only coordinate is a draw of the density.
+    path = pma.GeometricPath(lambda x: LogTerms(jnp.zeros(()), -0.07 * (x[0] - 6.0) ** 2))
+    kernel = pma.Gibbs([0], [(2, 1 + values)])
+    state = start(path, kernel, jax.random.key(0), np.full((PARTICLES, 1), 3.0))
+    new, _ = compiled_take(kernel, jax.random.key(1), state, path, jnp.asarray(0.5))
+    support = np.arange(2, 2 + values)
+    mass = np.exp(-0.035 * (support - 6.0) ** 2)
+    observed = np.bincount(np.asarray(new.position[:, 0]).astype(int), minlength=2 + values)[2:]
+    expected = PARTICLES * mass / mass.sum()
+    assert stats.chisquare(observed, expected).pvalue > LEVEL
+    np.testing.assert_allclose(new.terms.log_likelihood, -0.07 * (new.position[:, 0] - 6) ** 2)
+
+
 def test_a_single_value() -> None:
     kernel = pma.Gibbs([0, 1], [(4, 4), (0, 1)])
     path = pma.GeometricPath(lambda x: LogTerms(-x.sum(), x[1]))
@@ -385,4 +400,6 @@ def test_gibbs_arguments(arguments, message: str) -> None:
 def test_costs() -> None:
     assert pma.Gibbs(range(5), [(0, 1)] * 5).cost() == 5
     assert GIBBS.cost() == 3 * 2  # three coordinates, three values at most
+    assert pma.Gibbs([0], [(0, 8)]).cost() == 8
+    assert pma.Gibbs([0], [(0, 9)]).cost() == 16  # two batches
     assert pma.IntegerWalk([0, 2]).cost(3) == 6

@@ -27,6 +27,8 @@ from pymc_anneal.transitions.metropolis import forbidden, replaced, sweep
 
 __all__ = ["Gibbs"]
 
+_BATCH = 8  # values evaluated at a time
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -67,13 +69,14 @@ class Gibbs:
                 raise ValueError(f"The support of coordinate {j} is empty: {low} to {high}.")
 
     @property
-    def _most(self) -> int:
-        """Number of values of the largest support, at least 2."""
-        return max([2, *(high - low + 1 for low, high in self.support)])
+    def _others(self) -> int:
+        """Number of other values to evaluate: those of the largest support, in whole batches."""
+        others = max([1, *(high - low for low, high in self.support)])
+        return others if others <= _BATCH else -(-others // _BATCH) * _BATCH
 
     def cost(self, n_steps: int = 1) -> int:
         """Return the evaluations of the density of a transition."""
-        return len(self.coordinates) * (self._most - 1)
+        return len(self.coordinates) * self._others
 
     def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
         """Return no auxiliary variables."""
@@ -94,13 +97,13 @@ class Gibbs:
         coordinates = jnp.asarray(self.coordinates)
         low = jnp.asarray([low for low, _ in self.support])
         size = jnp.asarray([high - low + 1 for low, high in self.support])
-        shift = jnp.arange(self._most)[:, None]
+        shift = jnp.arange(1 + self._others)[:, None]
 
         def move(key: jax.Array, state: KernelState, i) -> tuple[KernelState, StepInfo]:
             j = coordinates[i]
             # The support in cyclic order from the present value, whose density is known.
             values = low[i] + jnp.mod(state.position[:, j] - low[i] + shift, size[i])
-            others = jax.vmap(lambda v: path.evaluate(replaced(state.position, j, v)))(values[1:])
+            others = _mapped(lambda v: path.evaluate(replaced(state.position, j, v)), values[1:])
             terms = jax.tree.map(
                 lambda old, new: jnp.concatenate([old[None], new]), state.terms, others
             )
@@ -120,6 +123,12 @@ class Gibbs:
             return new, StepInfo(_mobility(logits), nan.any(axis=0), where)
 
         return sweep(move, key, state, len(self.coordinates), len(self.coordinates), self.backward)
+
+
+def _mapped(function, values: jax.Array):
+    """Map over values, a batch at a time: all at once would take as much more memory."""
+    few = len(values) <= _BATCH
+    return jax.vmap(function)(values) if few else jax.lax.map(function, values, batch_size=_BATCH)
 
 
 def _mobility(logits: jax.Array) -> jax.Array:
