@@ -335,12 +335,6 @@ class TestOtherRuns:
             error = np.sqrt(expected[common])
             assert (np.abs(observed[common] - expected[common]) < 6 * error).all()
 
-    def test_mode(self) -> None:
-        found = pma.find_mode(ising(2).build(), particles=200, random_seed=1, progressbar=False)
-        np.testing.assert_array_equal(found.point["up"], np.ones((2, 2)))
-        assert found.log_posterior == pytest.approx(4 * 0.4 + 4 * 0.1 - 4 * np.log(2))
-        assert found.agreement > 0.5
-
     @pytest.mark.parametrize("right", [True, False], ids=["reversal", "same order"])
     def test_tempered_transition(self, right: bool, monkeypatch) -> None:
         # Heating has to sweep the other way than cooling; three spins in strong fields show it.

@@ -299,11 +299,13 @@ class TestTuning:
         assert abs(pilot.log_z - mixed_evidence()) < 6 * pilot.log_z_mcse
 
     def test_what_is_fixed_stays(self) -> None:
-        parts = [pma.OnCoordinates(pma.HMC(0.3, 2, 0.7), [2]), GIBBS, pma.IntegerWalk([3], 1.1)]
-        position = mixed_draws(0.0, 500, np.random.default_rng(0))
+        rest = pma.HMC(np.asarray(0.3), np.asarray(2))
+        parts = [pma.OnCoordinates(rest, [2]), GIBBS, pma.IntegerWalk([3], np.asarray(1.1))]
+        position = mixed_draws(0.0, 2000, np.random.default_rng(0))
         pilot = run_pilot(PATH, pma.Composition(parts), position, np.random.SeedSequence(0))
         rest, _, walk = pilot.transition.at(jnp.asarray(0.5)).kernels
         assert float(rest.kernel.step_size) == pytest.approx(0.3)
+        assert int(rest.kernel.n_steps) == 2
         assert float(walk.step_size) == pytest.approx(1.1)
         assert float(walk.scale[0]) > 0
 
