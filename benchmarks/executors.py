@@ -22,7 +22,7 @@ import pymc_anneal as pma
 from pymc_anneal.engine import Block
 from pymc_anneal.executors import run_blocks
 
-WORKERS, BLOCKS, PARTICLES, STEPS = 2, 8, 500, 300
+WORKERS, BLOCKS, PARTICLES, STEPS = 2, 8, 500, 100
 
 
 def logistic_regression() -> pm.Model:
