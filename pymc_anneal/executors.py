@@ -20,11 +20,13 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import cloudpickle
 import jax
 
+from pymc_anneal.base import Path, Transition
 from pymc_anneal.checkpoint import BlockStore
 from pymc_anneal.engine import (
     Block,
@@ -142,6 +144,7 @@ class _Crew:
         self._executor, self._report, self._store = executor, report, store
         self._own: ThreadPoolExecutor | None = None
         self._stop = threading.Event()
+        self._packed: dict[tuple[int, int], bytes] = {}
         self.pending: dict[Future, int] = {}
 
     @property
@@ -158,7 +161,8 @@ class _Crew:
 
     def _sent(self, index: int, block: Block) -> Future:
         if not self._threads:
-            return self._executor.submit(_run_packed, cloudpickle.dumps(block))
+            own = replace(block, path=None, transition=None)  # type: ignore[arg-type]
+            return self._executor.submit(_run_packed, self._shared(block), own)
         return self._executor.submit(
             run_block,
             block,
@@ -167,6 +171,13 @@ class _Crew:
             partial(self._store.offer, index, self._stop),
             self._store.snapshots.get(index),
         )
+
+    def _shared(self, block: Block) -> bytes:
+        """Pack what the blocks have in common once, however many are waiting."""
+        key = id(block.path), id(block.transition)
+        if key not in self._packed:
+            self._packed[key] = cloudpickle.dumps((block.path, block.transition))
+        return self._packed[key]
 
     def _take_over(self, error: BrokenExecutor) -> None:
         warnings.warn(
@@ -208,8 +219,14 @@ def _succeeded(future: Future) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def _run_packed(payload: bytes) -> BlockResult:
-    """Run a block in another process; its arrays are of double precision from the start."""
-    with jax.enable_x64(True):
-        block = pickle.loads(payload)
-    return run_block(block)
+def _run_packed(shared: bytes, own: Block) -> BlockResult:
+    """Run a block in another process."""
+    path, transition = _unpacked(shared)
+    return run_block(replace(own, path=path, transition=transition))
+
+
+@lru_cache(maxsize=4)
+def _unpacked(shared: bytes) -> tuple[Path, Transition]:
+    """Return path and transition: the same objects for all blocks, compiled for once."""
+    with jax.enable_x64(True):  # their arrays are of double precision from the start
+        return pickle.loads(shared)

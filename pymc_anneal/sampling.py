@@ -259,6 +259,7 @@ def sample_ais(
             backward = _backward(session, outcome, backward_from, seeds.reverse)
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
+    journal.save()
     return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
 
 

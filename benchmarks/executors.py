@@ -1,0 +1,97 @@
+"""What it costs to run the blocks elsewhere: threads, processes, a local Dask cluster.
+
+    python benchmarks/executors.py [--repeats 3]
+
+The same blocks of a logistic regression on each, two workers, every worker warmed up (its program
+compiled) by a first block. Threads share JAX's own pool; the executors are timed in turn, so that
+a busy machine slows all of them. The bits are compared.
+"""
+
+import argparse
+import multiprocessing
+import time
+
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+
+import numpy as np
+import pymc as pm
+
+import pymc_anneal as pma
+
+from pymc_anneal.engine import Block
+from pymc_anneal.executors import run_blocks
+
+WORKERS, BLOCKS, PARTICLES, STEPS = 2, 8, 500, 100
+
+
+def logistic_regression() -> pm.Model:
+    """Return a regression of 300 rows and 20 coefficients."""
+    rng = np.random.default_rng(1)
+    design = rng.normal(size=(300, 20))
+    truth = rng.normal(size=20)
+    y = rng.binomial(1, 1 / (1 + np.exp(-design @ truth)))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", shape=20)
+        pm.Bernoulli("y", logit_p=design @ beta, observed=y)
+    return model
+
+
+def blocks(compiled: pma.CompiledModel, count: int) -> list[Block]:
+    """Return equal blocks."""
+    path, betas = pma.GeometricPath(compiled.log_terms), pma.power_schedule(STEPS, 3.0)
+    return [
+        Block(path, pma.HMC(0.3, 3, 0.3), betas, compiled.sample_prior(seed, PARTICLES), 1, seed)
+        for seed in np.random.SeedSequence(1).spawn(count)
+    ]
+
+
+def executors(stack: ExitStack) -> dict[str, Executor]:
+    """Return the executors there are."""
+    spawn = multiprocessing.get_context("spawn")
+    found: dict[str, Executor] = {
+        "threads": stack.enter_context(ThreadPoolExecutor(WORKERS)),
+        "processes": stack.enter_context(ProcessPoolExecutor(WORKERS, mp_context=spawn)),
+    }
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        return found
+    cluster = LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None)
+    client = stack.enter_context(Client(stack.enter_context(cluster)))
+    return found | {"dask": client.get_executor()}
+
+
+def timed(executor: Executor, work: list[Block]) -> tuple[float, np.ndarray]:
+    """Return seconds and log weights."""
+    begin = time.perf_counter()
+    results = run_blocks(work, executor)
+    return time.perf_counter() - begin, np.concatenate([r.log_weight for r in results])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    repeats = parser.parse_args().repeats
+    work = blocks(pma.compile_model(logistic_regression()), BLOCKS)
+    with ExitStack() as stack:
+        pools = executors(stack)
+        for pool in pools.values():
+            run_blocks(work[: 2 * WORKERS], pool)
+        seconds: dict[str, list[float]] = {name: [] for name in pools}
+        weights = {}
+        for _ in range(repeats):
+            for name, pool in pools.items():
+                spent, weights[name] = timed(pool, work)
+                seconds[name].append(spent)
+    first = min(seconds["threads"])
+    for name, values in seconds.items():
+        same = np.array_equal(weights[name], weights["threads"])
+        print(
+            f"{name:10s} {min(values):7.2f} s, {min(values) / first - 1:+.0%} over threads, "
+            f"{'the same bits' if same else 'OTHER BITS'}"
+        )
+
+
+if __name__ == "__main__":
+    main()
