@@ -193,11 +193,11 @@ class TestRefusals:
 class TestRates:
     """How often sound settings alarm, and how often faults are found, over twenty calibrations."""
 
-    def alarms(self, model, **settings) -> int:
+    def alarms(self, model, data_sets: int = 20, **settings) -> int:
         compiled = compile_model(model)
+        settings |= {"progressbar": False}
         found = [
-            pma.calibrate(compiled, 20, random_seed=[7, i], progressbar=False, **settings)
-            for i in range(20)
+            pma.calibrate(compiled, data_sets, random_seed=[7, i], **settings) for i in range(20)
         ]
         return sum(f.verdict != "calibrated" for f in found)
 
@@ -221,5 +221,7 @@ class TestRates:
         assert self.alarms(folded(), **settings) >= 19
 
     def test_a_mode_that_is_never_reached(self, monkeypatch) -> None:
+        """With half of the space missing only part of the data sets tell: the default number."""
         start_on_one_side(monkeypatch)
-        assert self.alarms(folded(), transition=OneSided(KERNEL), steps=100) >= 19
+        settings = {"transition": OneSided(KERNEL), "steps": 100, **SOUND}
+        assert self.alarms(folded(), 40, **settings) >= 19
