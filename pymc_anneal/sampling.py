@@ -11,27 +11,20 @@ from concurrent.futures import Executor
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import pymc as pm
-import xarray as xr
 
-import pymc_anneal
-
+from pymc_anneal.assembly import assemble
 from pymc_anneal.base import Path, Transition
 from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.checkpoint import Checkpoint, Journal, open_journal
-from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
 from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import NanDensityError
-from pymc_anneal.estimators import ais
 from pymc_anneal.executors import check_executor
 from pymc_anneal.fingerprint import describe, describe_model, describe_versions
-from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.options import (
     Options,
-    Surveyed,
     resolve,
     resolve_resample,
     resolve_schedule,
@@ -40,12 +33,10 @@ from pymc_anneal.options import (
 from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
-from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
 from pymc_anneal.reverse import Reverse, resolve_posterior, run_reverse
 from pymc_anneal.rounds import Outcome, Session, run_rounds
 from pymc_anneal.selection import ROUTES, Route, check_ends, resolve_route
-from pymc_anneal.start import Start, begin, check_reference
-from pymc_anneal.transitions import TunedTransition
+from pymc_anneal.start import begin, check_reference
 
 __all__ = ["sample_ais"]
 
@@ -260,7 +251,8 @@ def sample_ais(
         except NanDensityError as error:
             raise ValueError(compiled.explain_nan(error.position)) from error
     journal.save()
-    return _result(begun, outcome, backward, seeds, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return assemble(begun, outcome, backward, seconds, seeds.draws, seeds.prior)
 
 
 def _fingerprint(
@@ -295,7 +287,7 @@ def _given(path: Any, compiled: CompiledModel, seed: np.random.SeedSequence) -> 
 
 def _moment_draws(posterior: Any, compiled: CompiledModel) -> np.ndarray:
     """Return evenly spaced draws of a container, unconstrained, shape ``(n, d)``."""
-    draws = _flat(posterior_draws(posterior, compiled))
+    draws = np.concatenate(posterior_draws(posterior, compiled))
     return draws[:: -(-len(draws) // _MOMENT_DRAWS)]
 
 
@@ -314,201 +306,3 @@ def _backward(
     except KeyboardInterrupt:
         outcome.rounds[-1] = replace(last, interrupted=True)
         return None
-
-
-def _result(
-    begun: Start, outcome: Outcome, backward: Reverse | None, seeds: _Seeds, seconds: float
-) -> Any:
-    session = begun.session
-    _check_weights(outcome.log_weight)
-    run = _run(begun, outcome, backward, seconds)
-    drawn = _drawn(run, session.options.draws, seeds.draws)
-    extra = _extra_groups(session, drawn, seeds)
-    if backward:
-        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
-    attrs = {
-        "inference_library": "pymc_anneal",
-        "inference_library_version": pymc_anneal.__version__,
-        "sampling_time": seconds,
-    }
-    return to_container(run, {"posterior": _posterior(session, drawn)}, extra, attrs)
-
-
-def _check_weights(log_weight: np.ndarray) -> None:
-    if np.isposinf(log_weight).any():
-        raise ValueError(
-            "The log likelihood is +inf at a particle: the likelihood is not a density there."
-        )
-    if not np.isfinite(log_weight).any(axis=1).all():
-        raise ValueError(
-            "All weights of a chain are zero: no particle reached a point of non-zero "
-            "likelihood. Take more draws or a prior nearer to the data."
-        )
-
-
-def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: float) -> Run:
-    last = outcome.rounds[-1]
-    numbers, words = _numbers(begun.session.compiled, outcome, seconds), _words(begun, outcome)
-    if backward:
-        numbers |= backward.numbers
-        words |= {"reverse_start": backward.start}
-    return Run(
-        betas=last.betas,
-        log_weight=outcome.log_weight,
-        round=outcome.round,
-        position=np.concatenate([r.position for r in outcome.rounds], axis=1),
-        stats=last.stats,
-        stats_particles=last.log_weight.shape[1],
-        step_size=_step_sizes(outcome.transition, last.betas),
-        verdict=_judged(begun, outcome, backward),
-        numbers=numbers,
-        words=words,
-        ladder=last.ladder,
-        rungs=last.rungs,
-        population=last.population,
-    )
-
-
-def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict:
-    last = outcome.rounds[-1]
-    pilots = [p for p in (outcome.pilot, *begun.earlier) if p is not None]
-    return judge(
-        outcome.log_weight,
-        outcome.round,
-        target_mcse=begun.session.options.target_mcse,
-        steps=last.steps,
-        pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
-        interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
-        mcse=backward.mcse if backward else None,
-        doubts=backward.doubts if backward else (),
-        population=last.population,
-    )
-
-
-def _drawn(run: Run, draws: int, seed: np.random.SeedSequence) -> np.ndarray:
-    """Resample the particles of each chain to equal weights, shape ``(chains, draws, d)``."""
-    rng = np.random.default_rng(seed)
-    index = np.stack([resample(row, draws, rng) for row in run.log_weight])
-    if run.population > 1:
-        # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
-        index = np.sort(index, axis=1)
-    return np.take_along_axis(run.position, index[:, :, None], axis=1)
-
-
-def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:
-    """Return a reverse run as arrays; its weights are relative to the posterior."""
-    particles = run.log_weight.shape[1]
-    return replace(
-        forward,
-        betas=run.betas,
-        log_weight=run.log_weight,
-        round=np.ones(particles, dtype=int),
-        position=run.position,
-        stats=run.stats,
-        stats_particles=particles,
-        step_size=forward.step_size[::-1],
-    )
-
-
-def _numbers(compiled: CompiledModel, outcome: Outcome, seconds: float) -> dict[str, float]:
-    last, plan = outcome.rounds[-1], outcome.plan
-    predicted = discrepancies(last.stats, last.particles).sum()
-    return {
-        "steps": last.steps,
-        "particles": outcome.log_weight.size,
-        "rounds": len(outcome.rounds),
-        "log_weight_variance": log_weight_variance(last.log_weight),
-        "perfect_mixing_variance": float(predicted),
-        "planned_mcse": plan.predicted_mcse if plan else np.nan,
-        "pilot_log_evidence": outcome.pilot.log_z if outcome.pilot else np.nan,
-        "log_prior_mass": compiled.log_prior_mass,
-        "log_prior_mass_mcse": compiled.log_prior_mass_mcse,
-        "seconds": seconds,
-    }
-
-
-def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
-    session, options = begun.session, begun.session.options
-    kernel = outcome.transition
-    kernel = kernel.kernel if isinstance(kernel, TunedTransition) else kernel
-    rounds = "; ".join(
-        f"round {i}: {r.steps} steps, {r.particles} particles, {ais(r.log_weight).log_evidence:.4f}"
-        f" +- {ais(r.log_weight, population=r.population).mcse:.2g}"
-        for i, r in enumerate(outcome.rounds, start=1)
-    )
-    return {
-        "path": type(session.path).__name__,
-        "schedule": _schedule_name(options.schedule),
-        "transition": getattr(kernel, "name", type(kernel).__name__),
-        "reference": begun.name,
-        "reference_costs": _listed(begun.costs),
-        "path_costs": _listed(begun.path_costs),
-        "path_refused": begun.refused,
-        "rounds": rounds,
-        "notes": " ".join(session.compiled.notes),
-        "versions": f"pymc_anneal {pymc_anneal.__version__}, pymc {pm.__version__}, "
-        f"jax {jax.__version__}",
-    }
-
-
-def _listed(costs: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
-
-
-def _schedule_name(schedule) -> str:
-    if isinstance(schedule, Surveyed):
-        return schedule.name
-    return "array" if isinstance(schedule, np.ndarray) else getattr(schedule, "__name__", "custom")
-
-
-def _step_sizes(transition: Transition, betas: np.ndarray) -> np.ndarray:
-    """Step size of the transition at each temperature; NaN where it has none."""
-    if not isinstance(transition, TunedTransition):
-        return np.full(len(betas) - 1, float(getattr(transition, "step_size", None) or np.nan))
-    size = getattr(transition.kernel, "step_size", None)
-    sizes = np.asarray(np.nan if size is None else size)
-    knots = np.asarray(transition.betas)
-    return np.interp(betas[1:], knots, np.broadcast_to(sizes, len(knots)))
-
-
-def _posterior(session: Session, drawn: np.ndarray) -> xr.Dataset:
-    values = session.compiled.constrain(_flat(drawn))
-    return _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-
-
-def _flat(drawn: np.ndarray) -> np.ndarray:
-    """Merge chains and draws; -1 would be ambiguous where there are no dimensions."""
-    chains, draws, ndim = drawn.shape
-    return drawn.reshape(chains * draws, ndim)
-
-
-def _by_chain(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    return {name: v.reshape(*shape, *v.shape[1:]) for name, v in values.items()}
-
-
-def _model_dataset(session: Session, values, leading=("chain", "draw")) -> xr.Dataset:
-    coords, dims = session.compiled.coords_and_dims()
-    extra = session.options.idata_kwargs
-    return dataset(
-        values,
-        leading,
-        {**coords, **(extra.get("coords") or {})},
-        {**dims, **(extra.get("dims") or {})},
-    )
-
-
-def _extra_groups(session: Session, drawn: np.ndarray, seeds: _Seeds) -> dict[str, xr.Dataset]:
-    compiled, wanted = session.compiled, session.options.idata_kwargs
-    groups = {
-        "observed_data": _model_dataset(session, compiled.observed_data(), ()),
-        "constant_data": _model_dataset(session, compiled.constant_data(), ()),
-    }
-    if wanted.get("log_likelihood"):
-        flat = _flat(drawn)
-        values = compiled.pointwise_log_likelihood(flat)
-        groups["log_likelihood"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-    if wanted.get("prior"):
-        draws = compiled.sample_prior(seeds.prior, drawn.shape[0] * drawn.shape[1])
-        values = compiled.constrain(draws)
-        groups["prior"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-    return groups

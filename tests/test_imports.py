@@ -44,7 +44,7 @@ LAYERS = [
     {"frozen", "bridge"},
     {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc", "summaries"},
     {"reverse", "start"},
-    {"selection"},
+    {"selection", "assembly"},
     {"sampling", "calibration", "tempered", "power_posterior", "modes"},
     {"__init__"},
 ]
@@ -58,6 +58,7 @@ ALLOWED = {
         "jaxify",
         "supports",
         "discrete",
+        "assembly",
         "sampling",
         "bridge",
         "references",
@@ -73,7 +74,7 @@ ALLOWED = {
     "xarray": {
         "results",
         "compat",
-        "sampling",
+        "assembly",
         "plots",
         "power_posterior",
         "sensitivity",
