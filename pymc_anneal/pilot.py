@@ -161,12 +161,13 @@ def run_pilot(
                     "Prior and likelihood are too far apart to anneal between them: use a prior "
                     "nearer to the data, or check the likelihood's scale."
                 )
-    tuners = [t for _, t in records]
+        tuners = [t for _, t in records]
+        tuned = by_temperature(betas[1:], tuners)  # in double precision
     return Pilot(
         betas=np.array(betas),
         discrepancy=np.array([d for d, _ in records]),
         log_reference_mass=log_mass,
-        transition=by_temperature(betas[1:], tuners),
+        transition=tuned,
         tau=np.array([t.tau for t in tuners]),
         cost=np.array([t.cost for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
