@@ -23,11 +23,13 @@ demo: $(VENV)/installed-examples  ## the radiata pine comparison, against the ex
 	$(BIN)/python examples/radiata_pine.py
 
 # Several tests compile at once, which XLA does on one core each; more workers than cores only
-# compete. The import beforehand lets ArviZ 0.23 write its daily notice from one process:
+# compete. Nearly every program runs once and for a moment, so XLA optimises less: a third of the
+# time of the suite. The slow tests run as users run. The import beforehand lets ArviZ 0.23 write its daily notice from one process:
 # two workers that write it at the same moment fail.
 test: $(VENV)/installed-test  ## the test suite, slow tests left out
 	@$(BIN)/python -W ignore -c 'import arviz'
-	$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
 test-slow: $(VENV)/installed-test  ## the tests that take minutes each
 	@$(BIN)/python -W ignore -c 'import arviz'

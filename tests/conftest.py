@@ -1,5 +1,7 @@
 """Configuration of the tests."""
 
+import os
+
 from pathlib import Path
 
 import jax
@@ -11,6 +13,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", "ignore:PyTensor could not link to a BLAS:UserWarning"
     )
+    _share_compiled_programs(config)
+
+
+def _share_compiled_programs(config: pytest.Config) -> None:
+    """Keep JAX's programs on disk: most of the time of the suite is compilation.
+
+    Tests that compile the same program, in whatever process and on either line of PyMC, share it.
+    """
+    settings = {
+        "jax_compilation_cache_dir": str(config.rootpath / ".pytest_cache" / "jax"),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    for name, value in settings.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)  # for the processes that tests start
 
 
 def _mappings() -> int:

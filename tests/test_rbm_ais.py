@@ -617,7 +617,10 @@ def assert_same(first: Any, second: Any) -> None:
 class TestSampleAis:
     @pytest.mark.parametrize(
         "schedule",
-        ["variational", "linear", "salakhutdinov_murray", "power", "geometric", "sigmoid"],
+        [
+            *("variational", "optimal_binned"),
+            *("linear", "salakhutdinov_murray", "power", "geometric", "sigmoid"),
+        ],
     )
     def test_every_schedule(self, schedule: str) -> None:
         assert close(estimate(schedule=schedule))

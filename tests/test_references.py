@@ -175,7 +175,7 @@ class TestSampleAIS:
         reference = pma.GaussianReference(np.zeros(2), np.ones(2))
         path = pma.ReferencePath(compiled.log_terms, reference)
         for given in (reference, "prior"):
-            with pytest.raises(ValueError, match="goes with path='geometric'"):
+            with pytest.raises(ValueError, match="ReferencePath, which `reference` stands for"):
                 pma.sample_ais(model=compiled, path=path, reference=given, progressbar=False)
 
     def test_priors_without_a_normaliser(self) -> None:

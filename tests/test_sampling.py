@@ -86,7 +86,11 @@ class TestArguments:
             ("target_mcse", -1.0, "`target_mcse` is -1.0"),
             ("target_mcse", np.inf, "`target_mcse` is inf"),
             ("target_mcse", np.nan, "`target_mcse` is nan"),
-            ("path", "arithmetic", r"Unknown `path` 'arithmetic'; expected one of \['geometric'"),
+            (
+                "path",
+                "arithmetic",
+                r"Unknown `path` 'arithmetic'; expected one of \['auto',",
+            ),
             ("schedule", "cubic", "Unknown `schedule` 'cubic'.*'linear'.*'variational'"),
             ("schedule", [0.0, 0.5, 0.4, 1.0], "not increasing"),
             ("schedule", [0.1, 1.0], "starts at 0.1"),

@@ -17,6 +17,7 @@ from pymc_anneal.diagnostics import discrepancies, judge, log_weight_variance
 from pymc_anneal.engine import Block
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.options import (
+    Surveyed,
     check_count,
     check_target,
     even_block,
@@ -79,9 +80,10 @@ def sample_ais(
         "geometric", or a path whose first machine is the reference and whose last is the model:
         what :func:`moment_spline` returns, or a :class:`SplineRBMPath`.
     schedule
-        "variational" (Kiwaki 2015, from a pilot of 100 particles and 1,000 linear steps),
-        "linear", "salakhutdinov_murray", "power", "geometric", "sigmoid", a function from a
-        number of steps to a schedule, or an array that increases from 0 to 1.
+        "variational" (Kiwaki 2015) or "optimal_binned" (Grosse et al. 2013), from a pilot of 100
+        particles and 1,000 linear steps; "linear", "salakhutdinov_murray", "power", "geometric",
+        "sigmoid"; a function from a number of steps to a schedule; or an array that increases
+        from 0 to 1.
     max_step
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
     reference
@@ -252,18 +254,18 @@ def _transition(transition: Any, model: RBM) -> Any:
 
 
 def _schedule(
-    schedule: Callable[[int], np.ndarray] | np.ndarray | None,
+    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed,
     steps: int,
     max_step: float | None,
     pilot: Callable[[], FrozenRun],
 ) -> np.ndarray:
     if isinstance(schedule, np.ndarray):
         return schedule
-    if schedule is not None:
+    if not isinstance(schedule, Surveyed):
         return schedules.check_schedule(schedule(steps))
     surveyed = pilot()
     length = np.sqrt(discrepancies(surveyed.stats, surveyed.particles))
-    return schedules.variational_schedule(surveyed.betas, length, steps, max_step=max_step)
+    return schedule.lay_out(surveyed.betas, length, steps, max_step)
 
 
 def _pilot(setup: _Setup, seed: np.random.SeedSequence) -> FrozenRun:
