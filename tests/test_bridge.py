@@ -107,6 +107,7 @@ class TestExact:
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert found.mcse < 0.1
 
+    @pytest.mark.slow
     def test_on_draws_of_annealing(self) -> None:
         """Resampled particles repeat: none may be in the fit and in the estimate."""
         problem = by_name("nig_regression_10")

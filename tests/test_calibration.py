@@ -160,6 +160,7 @@ class TestVerdict:
         )
         assert found.verdict.startswith("not calibrated")
 
+    @pytest.mark.slow
     def test_same_seed_same_answer(self) -> None:
         settings = {"steps": 20, "schedule": "linear", "transition": KERNEL}
         compiled = compile_model(counts())

@@ -360,6 +360,7 @@ def test_killed_at_a_random_moment(tmp_path: Path, seed: int) -> None:
     assert_same_run(resumed(tmp_path / "file", tmp_path / "result.npz"), left_alone())
 
 
+@pytest.mark.slow
 def test_killed_once(tmp_path: Path) -> None:
     assert kill_after_writes(tmp_path / "file", tmp_path / "result.npz", 4)
     head = (tmp_path / "file").read_bytes().split(b"\n")[0]

@@ -97,6 +97,7 @@ def three_points() -> tuple[pm.Model, float]:
     return model, float(np.log(integrate.quad(integrand, -9, 4, points=[-4, -2, 0, 1])[0]))
 
 
+@pytest.mark.slow
 def test_a_funnel() -> None:
     model, exact = three_points()
     compiled = pma.compile_model(model)

@@ -30,6 +30,7 @@ class TestFindMode:
         assert 0.04 < found.agreement < 0.2
         assert "reached by" in repr(found)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:`find_MAP` will:FutureWarning")
     def test_where_all_agree(self) -> None:
         with pm.Model() as model:

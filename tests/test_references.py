@@ -114,7 +114,9 @@ def vague():
 
 
 class TestSampleAIS:
-    @pytest.mark.parametrize("reference", ["pilot", "laplace", "auto"])
+    @pytest.mark.parametrize(
+        "reference", [pytest.param("pilot", marks=pytest.mark.slow), "laplace", "auto"]
+    )
     def test_vague_prior(self, reference, vague) -> None:
         """With a prior of sd 100 the path from a fitted reference is many times shorter."""
         model, log_evidence = vague

@@ -29,7 +29,6 @@ from tests.cases import (
     log_gamma_draws,
     log_gamma_evidence,
     log_gamma_terms,
-    parametrize,
 )
 from tests.problems import by_name
 
@@ -60,8 +59,17 @@ def crooks(a: np.ndarray, b: np.ndarray) -> float:
     return max(score(h) for h in [lambda w: 1 / (1 + np.exp(w)), np.tanh, *functions])
 
 
+QUICK = {"hmc", "partial_refreshment", "random_walk"}  # every case compiles loops of its own
+
+
 @pytest.mark.parametrize("steps", [1, 3, 5])
-@parametrize("case", TRANSITIONS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(c, marks=[] if c.name in QUICK else pytest.mark.slow, id=c.name)
+        for c in TRANSITIONS
+    ],
+)
 def test_both_directions(case: Case, steps: int) -> None:
     kernel = case.make()
     assert crooks(*both_directions(kernel, reversal_of(kernel), steps)) < 5
@@ -91,6 +99,7 @@ class TestWrongTwins:
 
 
 class TestDisagreement:
+    @pytest.mark.slow
     def test_normal_work(self) -> None:
         """Scores of weights that fit together are standard normal."""
         rng = np.random.default_rng(1)
