@@ -45,7 +45,7 @@ format: $(VENV)/installed-dev  ## rewrite the sources the way lint wants them
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## the documentation, its code cells executed (in docs/_build/html)
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" $(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
 BENCHMARKS ?= $(filter-out benchmarks/models.py,$(wildcard benchmarks/*.py))

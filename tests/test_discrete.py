@@ -320,6 +320,7 @@ def spin_mass(power: float) -> np.ndarray:
 class TestOtherRuns:
     """What else moves particles moves discrete variables as whole numbers."""
 
+    @pytest.mark.slow
     def test_power_posterior(self) -> None:
         found = pma.power_posterior(
             [0.5, 3.0], model=ising(2).build(), draws=1000, random_seed=1, progressbar=False

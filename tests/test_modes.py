@@ -56,6 +56,7 @@ class TestFindMode:
         assert abs(found.point["x"]) == pytest.approx(3.0, abs=0.01)
         assert 0.3 < found.agreement < 0.7
 
+    @pytest.mark.slow
     def test_whole_numbers(self) -> None:
         with pm.Model() as model:
             k = pm.Categorical("k", [0.6, 0.3, 0.1])

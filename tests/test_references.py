@@ -129,6 +129,7 @@ class TestSampleAIS:
         assert found.barrier < 3
         assert group(idata, "evidence").attrs["reference"] != "prior"
 
+    @pytest.mark.slow
     def test_fitted_to_draws(self) -> None:
         problem = by_name("eight_schools")
         model = pma.compile_model(problem.build())
