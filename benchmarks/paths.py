@@ -21,7 +21,7 @@ import pymc as pm
 from pymc_anneal import compile_model, variational_schedule
 from pymc_anneal.diagnostics import log_weight_variance
 from pymc_anneal.estimators import ais
-from pymc_anneal.options import Options, Surveyed
+from pymc_anneal.options import Options
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.plan import effective_length, predicted_cost
 from pymc_anneal.progress import ProgressDisplay
@@ -157,19 +157,7 @@ MODELS: dict[str, Callable[[], pm.Model]] = {
 
 def _session(model: pm.Model, seed: int) -> Session:
     compiled = compile_model(model)
-    options = Options(
-        draws=500,
-        chains=4,
-        steps="auto",
-        target_mcse=0.1,
-        max_rounds=1,
-        max_minutes=20,
-        cores=None,
-        block_size=None,
-        schedule=Surveyed("variational"),
-        max_step=None,
-        idata_kwargs={},
-    )
+    options = Options(draws=500, chains=4, steps="auto", target_mcse=0.1)
     return Session(
         compiled,
         GeometricPath(compiled.log_terms),

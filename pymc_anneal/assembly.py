@@ -21,7 +21,14 @@ from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Surveyed
-from pymc_anneal.results import Run, annealing_dataset, dataset, resample, to_container
+from pymc_anneal.results import (
+    Run,
+    annealing_dataset,
+    dataset,
+    equal_weights,
+    library_attrs,
+    to_container,
+)
 from pymc_anneal.reverse import Reverse
 from pymc_anneal.rounds import Outcome, Session
 from pymc_anneal.start import Start
@@ -61,15 +68,15 @@ def assemble(
     session = begun.session
     _check_weights(outcome.log_weight)
     run = _run(begun, outcome, backward, seconds)
-    drawn = _drawn(run, session.options.draws, seed_draws)
+    rng = np.random.default_rng(seed_draws)
+    # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
+    related = run.population > 1
+    draws = session.options.draws
+    drawn = equal_weights(run.position, run.log_weight, draws, rng, together=related)
     extra = _extra_groups(session, drawn, seed_prior)
     if backward:
         extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
-    attrs = {
-        "inference_library": "pymc_anneal",
-        "inference_library_version": pymc_anneal.__version__,
-        "sampling_time": seconds,
-    }
+    attrs = library_attrs() | {"sampling_time": seconds}
     return to_container(run, {"posterior": _posterior(session, drawn)}, extra, attrs)
 
 
@@ -122,16 +129,6 @@ def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict
         doubts=backward.doubts if backward else (),
         population=last.population,
     )
-
-
-def _drawn(run: Run, draws: int, seed: np.random.SeedSequence) -> np.ndarray:
-    """Resample the particles of each chain to equal weights, shape ``(chains, draws, d)``."""
-    rng = np.random.default_rng(seed)
-    index = np.stack([resample(row, draws, rng) for row in run.log_weight])
-    if run.population > 1:
-        # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
-        index = np.sort(index, axis=1)
-    return np.take_along_axis(run.position, index[:, :, None], axis=1)
 
 
 def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:

@@ -27,7 +27,7 @@ from scipy.stats import norm
 from pymc_anneal.compat import draws_ess, draws_rhat, group, has_group
 from pymc_anneal.diagnostics import MAX_PARETO_K, Verdict, weight_pareto_k
 from pymc_anneal.estimators import BridgeEstimate, bar
-from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.model import CompiledModel, as_compiled
 from pymc_anneal.options import check_target, seed_sequence
 from pymc_anneal.results import LogEvidence
 
@@ -93,7 +93,7 @@ def bridge_evidence(
     if method not in ("normal", "warp3"):
         raise ValueError(f'Unknown `method` {method!r}; expected "normal" or "warp3".')
     check_target(target_mcse)
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
     draws = np.stack([_grouped(chain) for chain in posterior_draws(idata, compiled)])
     chains, half, ndim = draws.shape[0], draws.shape[1] // 2, draws.shape[2]

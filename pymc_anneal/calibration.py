@@ -29,7 +29,7 @@ from pymc_anneal.diagnostics import log_weight_variance
 from pymc_anneal.discrete import transition_for
 from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais, bar, bootstrap_interval
-from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.model import CompiledModel, as_compiled
 from pymc_anneal.options import Options, check_count, resolve_schedule, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.progress import ProgressDisplay
@@ -154,15 +154,10 @@ def calibrate(
         chains=chains,
         steps=steps,
         target_mcse=target_mcse,
-        max_rounds=1,
-        max_minutes=np.inf,
         cores=cores,
-        block_size=None,
         schedule=resolve_schedule(schedule),
-        max_step=None,
-        idata_kwargs={},
     )
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     kernel = transition_for(transition, compiled)
     log_terms = with_data(compiled)
     seed_data, *seeds = seed_sequence(random_seed).spawn(1 + data_sets)

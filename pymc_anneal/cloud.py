@@ -22,6 +22,7 @@ from jax.scipy.special import logsumexp
 from pymc_anneal.base import KernelState, Path, Transition
 from pymc_anneal.engine import NanDensityError
 from pymc_anneal.paths import gradient
+from pymc_anneal.resampling import systematic
 from pymc_anneal.transitions.composition import step_by_parts
 from pymc_anneal.tuner import Report, Trial, Tuner
 
@@ -72,7 +73,7 @@ class Cloud:
         weight = np.exp(log_u - log_u.max())
         slope = partial(_slope, path, self.state.position, beta)
         tuner = self.tuner.rescaled(np.asarray(self.state.position), weight, slope)
-        return Cloud(_take(self.state, _systematic(rng, weight)), tuner)
+        return Cloud(_take(self.state, systematic(rng, weight, len(weight))), tuner)
 
     def moved(
         self, path: Path, beta: float, key: jax.Array, trials: Sequence[Trial], stuck: bool = True
@@ -191,13 +192,6 @@ def _bisect(path: Path, terms, beta):
     log_u = path.log_ratio(terms, beta, stop)
     log_mean = logsumexp(log_u) - jnp.log(log_u.size)
     return stop, Increment(log_u, log_mean, jnp.maximum(_discrepancy(log_u), 0.0))
-
-
-def _systematic(rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
-    """Systematic resampling; return indices."""
-    n = len(weight)
-    edges = np.cumsum(weight) / weight.sum()
-    return np.searchsorted(edges, (np.arange(n) + rng.uniform()) / n, side="right").clip(0, n - 1)
 
 
 @jax.jit

@@ -11,7 +11,7 @@ from typing import Any
 import pymc as pm
 
 from pymc_anneal.base import Transition
-from pymc_anneal.model import CompiledModel, Variable, compile_model
+from pymc_anneal.model import CompiledModel, Variable, as_compiled
 from pymc_anneal.options import TRANSITIONS, resolve
 from pymc_anneal.transitions import (
     BlackJAXKernel,
@@ -60,7 +60,7 @@ def compose_transition(
     >>> kernel = pymc_anneal.compose_transition(pymc_anneal.HMC(n_steps=10), model=model)
     >>> pymc_anneal.sample_ais(model=model, transition=kernel)
     """
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     kernel: Any = resolve(continuous, TRANSITIONS, "continuous", Transition)
     if not compiled.discrete:
         return kernel

@@ -27,24 +27,24 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
-from pymc.distributions.continuous import FlatRV, HalfFlatRV
-from pymc.distributions.distribution import PartialObservedRV
-from pymc.distributions.multivariate import DirichletMultinomialRV
-from pymc.distributions.simulator import SimulatorRV
-from pymc.distributions.transforms import CircularTransform
-from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.basic import MultinomialRV
 
 from pymc_anneal.base import LogTerms
 from pymc_anneal.jaxify import JaxGraph, callback_graph, compiled, freeze_shared, jaxify
 from pymc_anneal.portable import Portable
 from pymc_anneal.prior import PriorSampler
+from pymc_anneal.refusals import refuse, unnormalised
 from pymc_anneal.supports import finite_support
 
-__all__ = ["CompiledModel", "Variable", "compile_model", "log_point_density"]
+__all__ = [
+    "CompiledModel",
+    "Variable",
+    "as_compiled",
+    "compile_model",
+    "log_point_density",
+    "term_graphs",
+]
 
 
 class Variable(NamedTuple):
@@ -229,7 +229,7 @@ class CompiledModel:
                 "sum the variable out of it (pm.Mixture, pymc_extras.marginalize)."
             )
         for rv in self.model.free_RVs:
-            reason = _unnormalised(rv, self.model.rvs_to_transforms[rv])
+            reason = unnormalised(rv, self.model.rvs_to_transforms[rv])
             if reason:
                 raise NotImplementedError(
                     f"{user} needs normalised priors, and that of variable '{rv.name}' is not: "
@@ -253,6 +253,11 @@ class CompiledModel:
             "must be a number or -inf wherever the prior has mass: guard the expression, or "
             "restrict the prior."
         )
+
+
+def as_compiled(model: "pm.Model | CompiledModel | None" = None) -> CompiledModel:
+    """Return a model compiled: itself if it is, else by :func:`compile_model`."""
+    return model if isinstance(model, CompiledModel) else compile_model(model)
 
 
 def compile_model(model: pm.Model | None = None) -> CompiledModel:
@@ -284,7 +289,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
             f"`model` is a {type(model).__name__}, expected a pymc.Model "
             "(for a Bambi model pass `model=bambi_model.backend.model`)."
         )
-    _refuse(model)
+    refuse(model)
     prior = PriorSampler(model)
     variables = _layout(model, prior)
     ndim = variables[-1].stop if variables else 0
@@ -320,62 +325,6 @@ def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Arra
 
 def _log_point(graph: JaxGraph, variables, dtypes, x: jax.Array) -> jax.Array:
     return jnp.asarray(graph(*_split(variables, dtypes, x))[0], jnp.float64)
-
-
-def _refuse(model: pm.Model) -> None:
-    """Raise for what cannot be annealed, by name."""
-    for rv in model.free_RVs:
-        op = rv.owner.op
-        if isinstance(op, FlatRV | HalfFlatRV):
-            raise ValueError(
-                f"Variable '{rv.name}' has the improper prior pm.{op._print_name[0]}: the "
-                "marginal likelihood is not defined. Give it a proper prior, for example a "
-                "wide pm.Normal or pm.HalfNormal."
-            )
-        if isinstance(op, PartialObservedRV):
-            raise NotImplementedError(
-                f"Variable '{rv.name}' holds missing values of a multivariate variable. PyMC "
-                "assigns their joint density to the observed part, so the prior of the missing "
-                "part is not available. Model the missing entries as a variable of their own."
-            )
-        if isinstance(op, MultinomialRV | DirichletMultinomialRV):
-            raise NotImplementedError(
-                f"Variable '{rv.name}' holds counts with a fixed sum, of which none can change "
-                "alone, as the transitions of discrete variables do. Write it as a pm.Categorical "
-                "for each of the things counted, or sum it out of the model."
-            )
-        if np.dtype(rv.type.dtype).kind not in "fiub":
-            raise NotImplementedError(
-                f"Variable '{rv.name}' is of type {rv.type.dtype}; expected real or whole numbers."
-            )
-    for rv in model.observed_RVs:
-        if isinstance(rv.owner.op, MinibatchRandomVariable) or _has_minibatch(rv):
-            raise NotImplementedError(
-                f"Observed variable '{rv.name}' is a minibatch or has a `total_size`: its "
-                "likelihood is random or rescaled, and the evidence needs the likelihood of "
-                "all the data. Pass the whole data."
-            )
-        if isinstance(rv.owner.op, SimulatorRV):
-            raise NotImplementedError(
-                f"Observed variable '{rv.name}' is a pm.Simulator, which has no likelihood to "
-                "anneal. pm.sample_smc serves such models."
-            )
-
-
-def _unnormalised(rv: pt.TensorVariable, transform: Any) -> str | None:
-    """Say why the density of a variable does not integrate to one, None where it does."""
-    name = type(rv.owner.op).__name__
-    if isinstance(transform, CircularTransform):
-        return "its circular transform repeats the density over the line (pass `transform=None`)"
-    if name == "CARRV":
-        return "PyMC's density of pm.CAR lacks its constant"
-    if "LKJ" in name and int(pm.__version__.split(".")[0]) < 6:
-        return f"PyMC {pm.__version__}'s density of the LKJ distribution lacks its constant"
-    return None
-
-
-def _has_minibatch(rv) -> bool:
-    return any(type(a.owner.op).__name__ == "MinibatchOp" for a in ancestors([rv]) if a.owner)
 
 
 def _notes(model: pm.Model, prior: PriorSampler) -> list[str]:
@@ -429,7 +378,7 @@ def _log_terms(graph: JaxGraph, variables, dtypes, log_mass: float, x: jax.Array
 def _log_graph(model: pm.Model, variables) -> tuple[JaxGraph, list[str]]:
     """Return the JAX function of the two terms, by callback where an Op has no JAX form."""
     inputs = model.value_vars
-    outputs = [_scalar(model.varlogp), _scalar(model.datalogp)]
+    outputs = term_graphs(model)
     try:
         graph = jaxify(inputs, outputs)
         _trace(graph, variables, _dtypes(model))
@@ -440,6 +389,11 @@ def _log_graph(model: pm.Model, variables) -> tuple[JaxGraph, list[str]]:
             f"at a time ({type(error).__name__}: {str(error).splitlines()[0]})."
         )
         return callback_graph(inputs, freeze_shared(outputs)), [note]
+
+
+def term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
+    """Return the graphs of log prior and log likelihood."""
+    return [_scalar(model.varlogp), _scalar(model.datalogp)]
 
 
 def _scalar(term) -> pt.TensorVariable:
@@ -455,18 +409,7 @@ def _trace(graph: JaxGraph, variables, dtypes) -> None:
 
 def _mapped(model: pm.Model, variables, outputs) -> Callable[[np.ndarray], list[np.ndarray]]:
     """Compile functions of the vector and map them over positions of shape ``(n, d)``."""
-    inputs, outputs = model.value_vars, list(outputs)
-    split = partial(_split, variables, _dtypes(model))
-    if not outputs:
-        return lambda position: []
-    try:
-        graph = jaxify(inputs, outputs)
-    except NotImplementedError:
-        function = compiled(inputs, freeze_shared(outputs))
-        return partial(_row_by_row, lambda x: function(*split(x)))
-    mapped = jax.jit(jax.vmap(lambda x: tuple(map(jnp.asarray, graph(*split(x))))))
-
-    return lambda position: [np.asarray(v) for v in mapped(position)]
+    return _over_rows(model.value_vars, outputs, partial(_split, variables, _dtypes(model)))
 
 
 def _unconstrain(model: pm.Model) -> Callable[..., list[np.ndarray]]:
@@ -479,17 +422,34 @@ def _unconstrain(model: pm.Model) -> Callable[..., list[np.ndarray]]:
     ]
     inputs = [rv.type() for rv in free]
     outputs = clone_replace(outputs, dict(zip(free, inputs, strict=True)))
+    return _over_rows(inputs, outputs, lambda *row: row)
+
+
+def _over_rows(inputs, outputs, arrange: Callable) -> Callable[..., list[np.ndarray]]:
+    """Compile a graph and map it over rows, one by one where it has no JAX form.
+
+    Parameters
+    ----------
+    inputs, outputs
+        The graph.
+    arrange
+        From a row to the inputs.
+    """
+    outputs = list(outputs)
+    if not outputs:
+        return lambda *rows: []
     try:
         graph = jaxify(inputs, outputs)
     except NotImplementedError:
         function = compiled(inputs, freeze_shared(outputs))
-        return lambda *rows: [np.stack(c) for c in zip(*map(function, *rows), strict=True)]
-    mapped = jax.jit(jax.vmap(lambda *row: tuple(map(jnp.asarray, graph(*row)))))
+
+        def one_by_one(*rows):
+            values = map(lambda *row: function(*arrange(*row)), *rows)
+            return [np.stack(column) for column in zip(*values, strict=True)]
+
+        return one_by_one
+    mapped = jax.jit(jax.vmap(lambda *row: tuple(map(jnp.asarray, graph(*arrange(*row))))))
     return lambda *rows: [np.asarray(v) for v in mapped(*rows)]
-
-
-def _row_by_row(function, position: np.ndarray) -> list[np.ndarray]:
-    return [np.stack(column) for column in zip(*map(function, position), strict=True)]
 
 
 def _term_values(model: pm.Model, values: list[np.ndarray]) -> dict[str, np.ndarray]:

@@ -27,12 +27,13 @@ from scipy.stats import chi2
 
 from pymc_anneal.base import LogTerms, Path, Scalar, Transition
 from pymc_anneal.discrete import transition_for
-from pymc_anneal.engine import Block, NanDensityError, run_block
-from pymc_anneal.model import CompiledModel, compile_model, log_point_density
+from pymc_anneal.engine import Block, run_block
+from pymc_anneal.model import CompiledModel, as_compiled, log_point_density
 from pymc_anneal.options import check_count, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.progress import ProgressDisplay
+from pymc_anneal.rounds import explaining_nan
 
 __all__ = ["Mode", "find_mode"]
 
@@ -174,14 +175,12 @@ def find_mode(
     check_count("particles", particles)
     if not 1 < power < np.inf:
         raise ValueError(f"`power` is {power}, expected a number above 1.")
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     kernel = transition_for(transition, compiled)
     log_point = log_point_density(compiled)
     seeds = seed_sequence(random_seed).spawn(4)
-    try:
+    with explaining_nan(compiled):
         cooled = _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar)
-    except NanDensityError as error:
-        raise ValueError(compiled.explain_nan(error.position)) from error
     return _mode(compiled, log_point, cooled, power)
 
 

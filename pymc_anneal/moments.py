@@ -71,8 +71,8 @@ class MomentSpline(NamedTuple):
     evaluations: int
 
 
-class _Statistics(NamedTuple):
-    """Clipped statistics of particles, and the limits they are clipped to."""
+class _Limits(NamedTuple):
+    """Limits that statistics are clipped to."""
 
     low: np.ndarray
     high: np.ndarray
@@ -92,7 +92,7 @@ class _Climber:
     """Particles on their way, at the natural parameters ``natural``."""
 
     family: TiltedPrior
-    clipped: _Statistics
+    limits: _Limits
     natural: np.ndarray
     cloud: Cloud
     key: jax.Array
@@ -145,12 +145,12 @@ def fit_moment_spline(
         begin = _segment(family, np.zeros((2, family.size)))
         cloud = Cloud.begin(begin, transition, key_start, first)
         at_end = jax.jit(family.evaluate)(last)
-        clipped = _limits(cloud.state.terms.statistics, at_end.statistics)
-        s0, s1 = clipped.of(cloud.state.terms).mean(axis=0), clipped.of(at_end).mean(axis=0)
-        knots = _knots(s1 - s0, clipped.of(at_end).std(axis=0))
+        limits = _limits(cloud.state.terms.statistics, at_end.statistics)
+        s0, s1 = limits.of(cloud.state.terms).mean(axis=0), limits.of(at_end).mean(axis=0)
+        knots = _knots(s1 - s0, limits.of(at_end).std(axis=0))
         moments = (1 - knots[:, None]) * s0 + knots[:, None] * s1
         rng, nothing = np.random.default_rng(seed_numpy), np.zeros(family.size)
-        climber = _Climber(family, clipped, nothing, cloud, key, rng, max_evaluations)
+        climber = _Climber(family, limits, nothing, cloud, key, rng, max_evaluations)
         reached, residual = [nothing], [0.0]
         for beta, wanted in zip(knots[1:-1], moments[1:-1], strict=True):
             climber, left = _matched(climber, wanted, beta)
@@ -167,12 +167,12 @@ def fit_moment_spline(
     )
 
 
-def _limits(first: jax.Array, last: jax.Array) -> _Statistics:
+def _limits(first: jax.Array, last: jax.Array) -> _Limits:
     """Clip to what all but the tails of either end span; zero likelihoods are not counted."""
     ends = [np.where(np.isneginf(t), np.nan, np.asarray(t)) for t in (first, last)]
     low = np.minimum(*(np.nanquantile(t, _TAILS, axis=0) for t in ends))
     high = np.maximum(*(np.nanquantile(t, 1 - _TAILS, axis=0) for t in ends))
-    return _Statistics(low, high)
+    return _Limits(low, high)
 
 
 def _knots(distance: np.ndarray, spread: np.ndarray) -> np.ndarray:
@@ -201,8 +201,8 @@ def _spline(family: TiltedPrior, knots: np.ndarray, natural: np.ndarray) -> Spli
 def _matched(climber: _Climber, wanted: np.ndarray, beta: float) -> tuple[_Climber, float]:
     """Take Newton steps until the moments are as wanted; return the residual as well."""
     for _ in range(_MAX_NEWTON):
-        statistics = climber.clipped.of(climber.cloud.state.terms)
-        change, left = _newton(statistics, wanted, climber.natural, climber.clipped.floor)
+        statistics = climber.limits.of(climber.cloud.state.terms)
+        change, left = _newton(statistics, wanted, climber.natural, climber.limits.floor)
         if left <= _NOISE * np.sqrt(len(wanted) / len(statistics)):
             return climber, left
         climber = _moved(climber, change)

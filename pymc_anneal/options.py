@@ -1,7 +1,7 @@
 """The arguments of `sample_ais`, checked, and the objects that its short strings stand for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -66,19 +66,19 @@ _DEFAULT_THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of a run, checked."""
+    """The arguments of a run, checked; by default a single round without limits."""
 
     draws: int
     chains: int
     steps: int | str
     target_mcse: float
-    max_rounds: int
-    max_minutes: float
-    cores: int | None
-    block_size: int | None
-    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed
-    max_step: float | None
-    idata_kwargs: dict[str, Any]
+    max_rounds: int = 1
+    max_minutes: float = np.inf
+    cores: int | None = None
+    block_size: int | None = None
+    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed = Surveyed("variational")
+    max_step: float | None = None
+    idata_kwargs: dict[str, Any] = field(default_factory=dict)
     resample: float = 0.0
 
     def __post_init__(self):

@@ -19,22 +19,20 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-import pymc_anneal
-
 from pymc_anneal.base import LogTerms, Transition
 from pymc_anneal.compat import container
 from pymc_anneal.diagnostics import weight_pareto_k
 from pymc_anneal.discrete import transition_for
-from pymc_anneal.engine import Block, NanDensityError
+from pymc_anneal.engine import Block
 from pymc_anneal.estimators import ais
 from pymc_anneal.executors import check_executor
-from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.options import Options, Surveyed, seed_sequence
+from pymc_anneal.model import CompiledModel, as_compiled
+from pymc_anneal.options import Options, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.plan import effective_length
 from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.results import dataset, resample
-from pymc_anneal.rounds import Session, plan_run, survey
+from pymc_anneal.results import dataset, equal_weights, library_attrs
+from pymc_anneal.rounds import Session, explaining_nan, plan_run, survey
 from pymc_anneal.schedules import check_schedule, variational_schedule
 
 __all__ = ["power_posterior"]
@@ -117,16 +115,10 @@ def power_posterior(
         chains=chains,
         steps=steps,
         target_mcse=target_mcse,
-        max_rounds=1,
-        max_minutes=np.inf,
         cores=cores,
-        block_size=None,
-        schedule=Surveyed("variational"),
-        max_step=None,
-        idata_kwargs={},
     )
     check_executor(executor)
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     kernel = transition_for(transition, compiled)
     _names(compiled, [])
     seed_stages, seed_run, seed_draws = seed_sequence(random_seed).spawn(3)
@@ -135,10 +127,8 @@ def power_posterior(
         session = Session(
             compiled, path, compiled.sample_prior, options, display, seed_stages, executor
         )
-        try:
+        with explaining_nan(compiled):
             found = _anneal(session, kernel, stops, seed_run)
-        except NanDensityError as error:
-            raise ValueError(compiled.explain_nan(error.position)) from error
     return _container(session, found, seed_draws, time.perf_counter() - begin)
 
 
@@ -207,7 +197,8 @@ def _container(
 ) -> Any:
     compiled, draws = session.compiled, session.options.draws
     rng = np.random.default_rng(seed)
-    drawn = np.stack([_drawn(stop, draws, rng) for stop in found], axis=2)
+    chosen = [equal_weights(stop.position, stop.log_weight, draws, rng) for stop in found]
+    drawn = np.stack(chosen, axis=2)
     flat = drawn.reshape(math.prod(drawn.shape[:3]), compiled.ndim)
     with jax.enable_x64(True):
         terms = jax.jit(jax.vmap(compiled.log_terms))(flat)
@@ -215,11 +206,7 @@ def _container(
     shaped = {name: v.reshape(*drawn.shape[:3], *v.shape[1:]) for name, v in values.items()}
     leading, coords, dims = _names(compiled, [stop.beta for stop in found])
     statistics = {"log_likelihood": shaped.pop("log_likelihood")}
-    attrs = {
-        "inference_library": "pymc_anneal",
-        "inference_library_version": pymc_anneal.__version__,
-        "sampling_time": seconds,
-    }
+    attrs = library_attrs() | {"sampling_time": seconds}
     groups = {
         "posterior": dataset(shaped, leading, coords, dims),
         "sample_stats": dataset(statistics, leading, coords),
@@ -239,12 +226,6 @@ def _names(compiled: CompiledModel, betas: list[float]):
             "temperatures: rename it."
         )
     return ("chain", "draw", "power"), {**coords, "power": betas}, dims
-
-
-def _drawn(stop: _Stop, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Resample the particles of each chain to equal weights, shape ``(chains, draws, d)``."""
-    index = np.stack([resample(row, draws, rng) for row in stop.log_weight])
-    return np.take_along_axis(stop.position, index[:, :, None], axis=1)
 
 
 def _by_beta(found: list[_Stop]) -> xr.Dataset:

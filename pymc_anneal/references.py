@@ -25,7 +25,7 @@ from jax.scipy.special import gammaln
 from scipy import optimize
 
 from pymc_anneal.bridge import posterior_draws
-from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.model import CompiledModel, as_compiled
 from pymc_anneal.options import seed_sequence
 from pymc_anneal.preconditioning import scale_of
 
@@ -162,7 +162,7 @@ def fit_reference(
     >>> reference = pymc_anneal.fit_reference(pymc.sample(model=model), model=model)
     >>> pymc_anneal.sample_ais(model=model, reference=reference)
     """
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     compiled.require_normalised("A reference other than the prior")
     draws = posterior_draws(idata, compiled).reshape(-1, compiled.ndim)
     spaced = np.linspace(0, len(draws) - 1, min(len(draws), _MAX_DRAWS)).astype(int)
@@ -197,7 +197,7 @@ def laplace_reference(
     NotImplementedError
         The model has discrete variables, or a prior whose density is not normalised.
     """
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     compiled.require_normalised("A reference other than the prior")
     start = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
     with jax.enable_x64(True):

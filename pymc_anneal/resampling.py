@@ -9,12 +9,13 @@ population then share ancestors: only populations are independent of each other.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jax.scipy.special import logsumexp
 
 from pymc_anneal.base import KernelState, Scalar
 
-__all__ = ["resample_populations"]
+__all__ = ["resample_populations", "systematic"]
 
 
 def resample_populations(
@@ -61,3 +62,10 @@ def _systematic(key: jax.Array, log_share: jax.Array) -> jax.Array:
     points = (jnp.arange(m) + jax.random.uniform(key, (chains, 1))) / m * edges[:, -1:]
     find = jax.vmap(lambda e, p: jnp.searchsorted(e, p, side="right"))
     return find(edges, points).clip(0, m - 1)
+
+
+def systematic(rng: np.random.Generator, weight: np.ndarray, draws: int) -> np.ndarray:
+    """Return increasing indices of shape ``(draws,)`` in proportion to weights not all zero."""
+    edges = np.cumsum(weight) / weight.sum()
+    points = (np.arange(draws) + rng.uniform()) / draws
+    return np.searchsorted(edges, points, side="right").clip(0, len(weight) - 1)

@@ -9,6 +9,7 @@ rectangular numbers; words are attributes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from pymc_anneal.estimators import (
     population_interval,
     population_means,
 )
+from pymc_anneal.resampling import systematic
 
 __all__ = [
     "LogEvidence",
@@ -31,6 +33,8 @@ __all__ = [
     "annealing_dataset",
     "dataset",
     "log_evidence",
+    "equal_weights",
+    "library_attrs",
     "resample",
     "to_container",
 ]
@@ -178,10 +182,45 @@ def dataset(
 def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Systematic resampling of one chain; return indices of shape ``(draws,)``, shuffled."""
     weight = np.exp(log_weight - log_weight.max())
-    edges = np.cumsum(weight) / weight.sum()
-    points = (np.arange(draws) + rng.uniform()) / draws
-    index = np.searchsorted(edges, points, side="right").clip(0, len(weight) - 1)
-    return rng.permutation(index)
+    return rng.permutation(systematic(rng, weight, draws))
+
+
+def equal_weights(
+    position: np.ndarray,
+    log_weight: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    together: bool = False,
+) -> np.ndarray:
+    """Resample the particles of each chain to equal weights.
+
+    Parameters
+    ----------
+    position, log_weight : ndarray, shapes (chains, particles, d) and (chains, particles)
+    draws
+        Number in each chain.
+    rng
+        Source of randomness.
+    together
+        Whether to keep the order of the particles, so that copies are neighbours.
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, d)
+    """
+    index = np.stack([resample(row, draws, rng) for row in log_weight])
+    if together:
+        index = np.sort(index, axis=1)
+    return np.take_along_axis(position, index[:, :, None], axis=1)
+
+
+def library_attrs() -> dict[str, str]:
+    """Return the attributes that name this library, as ArviZ has them."""
+    return {
+        "inference_library": "pymc_anneal",
+        "inference_library_version": version("pymc_anneal"),
+    }
 
 
 def annealing_dataset(run: Run) -> xr.Dataset:

@@ -25,7 +25,7 @@ from pymc_anneal.engine import Block
 from pymc_anneal.estimators import BridgeEstimate, ais, bar, jackknife_error
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.results import resample
+from pymc_anneal.results import equal_weights
 from pymc_anneal.rounds import Outcome, Session
 
 __all__ = ["Reverse", "both_directions", "disagreement", "resolve_posterior", "run_reverse"]
@@ -228,8 +228,7 @@ def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence)
     last, pilot = outcome.rounds[-1], outcome.pilot
     seed_index, seed_moves = seed.spawn(2)
     rng, n = np.random.default_rng(seed_index), last.log_weight.shape[1]
-    index = np.stack([resample(row, n, rng) for row in last.log_weight])
-    start = np.take_along_axis(last.position, index[:, :, None], axis=1)
+    start = equal_weights(last.position, last.log_weight, n, rng)
     tau = pilot.tau[-1] if pilot else 1.0
     moves = max(_MIN_MOVES, int(np.ceil(_MOVES_PER_TAU * tau)))
     blocks = _blocks(session, outcome.transition, np.ones(moves + 1), start, seed_moves)

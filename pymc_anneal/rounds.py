@@ -6,8 +6,9 @@ transitions make of the schedule. The counted rounds are frozen, each with strea
 
 import time
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from pymc_anneal.diagnostics import (
     log_weight_variance,
     weight_pareto_k,
 )
-from pymc_anneal.engine import Block
+from pymc_anneal.engine import Block, NanDensityError
 from pymc_anneal.estimators import ais, population_means
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
@@ -33,7 +34,7 @@ from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_st
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import combined_log_weights
 
-__all__ = ["Outcome", "Session", "plan_run", "run_rounds", "survey"]
+__all__ = ["Outcome", "Session", "explaining_nan", "plan_run", "run_rounds", "survey"]
 
 _MAX_TRIALS = 4
 _TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
@@ -83,6 +84,15 @@ class Session:
         if run.interrupted:
             self.journal.close()
         return run
+
+
+@contextmanager
+def explaining_nan(compiled: CompiledModel) -> Iterator[None]:
+    """Turn a log density that is NaN into an error that names the term of the model."""
+    try:
+        yield
+    except NanDensityError as error:
+        raise ValueError(compiled.explain_nan(error.position)) from error
 
 
 class Survey(NamedTuple):

@@ -19,10 +19,9 @@ from pymc_anneal.base import Path, Transition
 from pymc_anneal.bridge import posterior_draws
 from pymc_anneal.checkpoint import Checkpoint, Journal, open_journal
 from pymc_anneal.discrete import transition_for
-from pymc_anneal.engine import NanDensityError
 from pymc_anneal.executors import check_executor
 from pymc_anneal.fingerprint import describe, describe_model, describe_versions
-from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.model import CompiledModel, as_compiled
 from pymc_anneal.options import (
     Options,
     resolve,
@@ -34,7 +33,7 @@ from pymc_anneal.paths import GeometricPath, ReferencePath
 from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.references import Reference
 from pymc_anneal.reverse import Reverse, resolve_posterior, run_reverse
-from pymc_anneal.rounds import Outcome, Session, run_rounds
+from pymc_anneal.rounds import Outcome, Session, explaining_nan, run_rounds
 from pymc_anneal.selection import ROUTES, Route, check_ends, resolve_route
 from pymc_anneal.start import begin, check_reference
 
@@ -204,7 +203,7 @@ def sample_ais(
         resample=resolve_resample(resample),
     )
     start = time.perf_counter()
-    compiled = model if isinstance(model, CompiledModel) else compile_model(model)
+    compiled = as_compiled(model)
     kernel = transition_for(transition, compiled)
     seed = seed_sequence(random_seed)
     route = resolve_route(path)
@@ -241,15 +240,13 @@ def sample_ais(
             journal,
         )
         seeds = _Seeds(*seed_sequence(session.seed).spawn(8)[3:])
-        try:
+        with explaining_nan(compiled):
             begun = begin(session, kernel, reference, seeds.start)
             if route:
                 begun = route.lay_out(begun, kernel, moments_from, seeds.path)
             session = begun.session
             outcome = run_rounds(session, kernel, begun.pilot)
             backward = _backward(session, outcome, backward_from, seeds.reverse)
-        except NanDensityError as error:
-            raise ValueError(compiled.explain_nan(error.position)) from error
     journal.save()
     seconds = time.perf_counter() - start
     return assemble(begun, outcome, backward, seconds, seeds.draws, seeds.prior)

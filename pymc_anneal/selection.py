@@ -21,6 +21,7 @@ import numpy as np
 from pymc_anneal.base import Path, Transition
 from pymc_anneal.model import CompiledModel
 from pymc_anneal.moments import MomentMatchingError, fit_moment_spline
+from pymc_anneal.options import resolve
 from pymc_anneal.pilot import Pilot, PilotTooLongError
 from pymc_anneal.plan import TARGET_VARIANCE, predicted_cost
 from pymc_anneal.qpath import QPath
@@ -292,10 +293,5 @@ def _span(base: Path, first: np.ndarray, last: np.ndarray) -> float:
 
 def resolve_route(path: Any) -> Route | None:
     """Return the route that a string or a route object stands for, None for a path object."""
-    if isinstance(path, str):
-        if path not in ROUTES:
-            raise ValueError(
-                f"Unknown `path` {path!r}; expected one of {sorted(ROUTES)} or an object."
-            )
-        return ROUTES[path]()
-    return path if hasattr(path, "lay_out") else None
+    named = isinstance(path, str) or hasattr(path, "lay_out")
+    return resolve(path, ROUTES, "path", Route) if named else None

@@ -12,13 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
 from pytensor.graph.replace import clone_replace
 
 from pymc_anneal.base import LogTerms
 from pymc_anneal.jaxify import jaxify
-from pymc_anneal.model import CompiledModel
+from pymc_anneal.model import CompiledModel, term_graphs
 
 __all__ = ["simulate", "with_data"]
 
@@ -37,11 +36,7 @@ def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]
     _refuse_simulation(compiled)
     observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
     inputs = [value.type() for value in observed]
-    terms = [
-        pt.as_tensor_variable(term).sum().astype("float64")
-        for term in (model.varlogp, model.datalogp)
-    ]
-    outputs = clone_replace(terms, dict(zip(observed, inputs, strict=True)))
+    outputs = clone_replace(term_graphs(model), dict(zip(observed, inputs, strict=True)))
     graph = jaxify([*inputs, *model.value_vars], outputs)
 
     def log_terms(data: tuple, x: jax.Array) -> LogTerms:
@@ -65,7 +60,7 @@ def simulate(
     model = compiled.model
     number = int(seed.generate_state(1)[0])
     values = pm.draw([*model.free_RVs, *model.observed_RVs], draws=draws, random_seed=number)
-    values = [np.reshape(v, (draws, *np.shape(v)[1:])) if draws > 1 else v[None] for v in values]
+    values = [v if draws > 1 else np.asarray(v)[None] for v in values]
     free = {rv.name: v for rv, v in zip(model.free_RVs, values, strict=False)}
     data = [
         np.asarray(v).astype(model.rvs_to_values[rv].type.dtype)

@@ -9,11 +9,12 @@ so that under ``f_beta`` the ``r_i`` are independent ``Gamma(a_i + beta s_i, b_i
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pymc as pm
 import pytest
 
 from scipy import special, stats
@@ -130,6 +131,24 @@ def start(path: Path, transition: Transition, key: jax.Array, position: np.ndarr
     """Return the state of particles that have not moved yet."""
     position = jnp.asarray(position)
     return KernelState(position, path.evaluate(position), transition.init(key, position))
+
+
+def take(kernel: Transition, key: jax.Array, state: KernelState, path: Path, beta):
+    """Take a step as the engine does."""
+    return kernel.at(beta).step(key, state, path, beta)
+
+
+compiled_take = jax.jit(take)
+
+
+@cache
+def normal_model() -> pm.Model:
+    """Mean and scale of four numbers."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 2.0)
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", mu, sigma, observed=np.array([0.3, 1.4, 2.2, 0.9]))
+    return model
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ from tests.cases import (
     ON_RATE,
     WALK,
     Case,
+    compiled_take,
     mixed_draws,
     mixed_evidence,
     mixed_log_mass,
     mixed_terms,
     parametrize,
     start,
+    take,
 )
 
 PARTICLES = 20_000
@@ -45,14 +47,6 @@ PATH = pma.GeometricPath(mixed_terms)
 def _double_precision():
     with jax.enable_x64(True):
         yield
-
-
-def take(kernel: Transition, key: jax.Array, state: KernelState, path, beta):
-    """Take a step as the engine does."""
-    return kernel.at(beta).step(key, state, path, beta)
-
-
-compiled_take = jax.jit(take)
 
 
 def exact_start(kernel: Transition, beta: float, seed: int = 0) -> KernelState:

@@ -22,23 +22,16 @@ from pymc_anneal.base import LogTerms
 from pymc_anneal.engine import Block, BlockResult, NanDensityError
 from pymc_anneal.executors import check_executor, run_blocks
 from pymc_anneal.portable import Portable
+from tests.cases import normal_model
 
 KERNEL = pma.HMC(0.5, 2, 0.6)
 RUN = {"draws": 40, "chains": 2, "steps": 12, "block_size": 20, "schedule": "power"}
 RUN |= {"transition": KERNEL, "random_seed": 3, "progressbar": False}
 
 
-def build_model() -> pm.Model:
-    with pm.Model() as model:
-        mu = pm.Normal("mu", 0.0, 2.0)
-        sigma = pm.HalfNormal("sigma", 1.0)
-        pm.Normal("y", mu, sigma, observed=np.array([0.3, 1.4, 2.2, 0.9]))
-    return model
-
-
 @cache
 def compiled() -> pma.CompiledModel:
-    return pma.compile_model(build_model())
+    return pma.compile_model(normal_model())
 
 
 @cache

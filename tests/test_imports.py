@@ -31,6 +31,7 @@ LAYERS = [
         "prior",
         "resampling",
         "supports",
+        "refusals",
         "custom_path",
         "qpath",
         "tilted",
@@ -69,8 +70,9 @@ ALLOWED = {
         "power_posterior",
         "tempered",
         "simulation",
+        "refusals",
     },
-    "pytensor": {"model", "prior", "jaxify", "supports", "fingerprint", "simulation"},
+    "pytensor": {"refusals", "model", "prior", "jaxify", "supports", "fingerprint", "simulation"},
     "xarray": {
         "results",
         "compat",

@@ -20,7 +20,7 @@ from scipy.stats import kstest
 import pymc_anneal as pma
 
 from pymc_anneal import tempered
-from tests.cases import log_gamma_draws, log_gamma_marginal, log_gamma_terms
+from tests.cases import log_gamma_draws, log_gamma_marginal, log_gamma_terms, normal_model
 
 CENTRES = np.array([[-8.0, -6.0], [7.0, -8.0], [0.0, 1.0], [9.0, 7.0], [-7.0, 8.0]])
 SCALES = np.array([0.4, 0.7, 0.5, 0.9, 0.6])
@@ -56,15 +56,6 @@ def share_scores(label: np.ndarray, exact: np.ndarray) -> np.ndarray:
     inside = (label[..., None] == np.arange(len(exact))).astype(float)
     ess = np.array([float(az.ess(inside[..., i])) for i in range(len(exact))])
     return (inside.mean(axis=(0, 1)) - exact) / np.sqrt(exact * (1 - exact) / ess)
-
-
-@cache
-def normal_model() -> pm.Model:
-    with pm.Model() as model:
-        mu = pm.Normal("mu", 0.0, 2.0)
-        sigma = pm.HalfNormal("sigma", 1.0)
-        pm.Normal("y", mu, sigma, observed=np.array([0.3, 1.4, 2.2, 0.9]))
-    return model
 
 
 @cache

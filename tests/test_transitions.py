@@ -23,11 +23,13 @@ from tests.cases import (
     SCALE,
     TRANSITIONS,
     Case,
+    compiled_take,
     log_gamma_draws,
     log_gamma_marginal,
     log_gamma_terms,
     parametrize,
     start,
+    take,
 )
 
 SEED = 0
@@ -41,14 +43,6 @@ PATH = pma.GeometricPath(log_gamma_terms)
 def _double_precision():
     with jax.enable_x64(True):
         yield
-
-
-def take(kernel: Transition, key: jax.Array, state: KernelState, path, beta):
-    """Take a step as the engine does."""
-    return kernel.at(beta).step(key, state, path, beta)
-
-
-compiled_take = jax.jit(take)
 
 
 def moved(kernel: Transition, beta: float, moves: int, step=compiled_take) -> KernelState:

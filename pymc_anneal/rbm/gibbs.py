@@ -6,7 +6,7 @@ layer; the condition under which the papers' theorems hold.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,22 +14,15 @@ import jax.numpy as jnp
 from pymc_anneal.base import KernelState, Scalar, StepInfo
 from pymc_anneal.rbm.exact import draw_exact
 from pymc_anneal.rbm.random import bernoulli
+from pymc_anneal.transitions.metropolis import Memoryless
 
 __all__ = ["BlockedGibbs", "PerfectTransition"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BlockedGibbs:
+class BlockedGibbs(Memoryless):
     """Blocked Gibbs sampling, one sweep a step."""
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: it has no parameters."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Any, beta: Scalar
@@ -44,16 +37,8 @@ class BlockedGibbs:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PerfectTransition:
+class PerfectTransition(Memoryless):
     """Independent exact draws; for machines with a layer of at most 25 units."""
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: it has no parameters."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Any, beta: Scalar

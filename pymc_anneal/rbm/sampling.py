@@ -31,7 +31,7 @@ from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function, uniform_reference
 from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
 from pymc_anneal.rbm.splines import MomentSpline
-from pymc_anneal.results import Run, dataset, resample, to_container
+from pymc_anneal.results import Run, dataset, equal_weights, library_attrs, to_container
 
 __all__ = ["sample_ais"]
 
@@ -284,8 +284,8 @@ def _result(
 ) -> Any:
     chains, particles = finished.log_weight.shape
     rng = np.random.default_rng(seed)
-    index = np.stack([resample(row, particles, rng) for row in finished.log_weight])
-    visible = np.take_along_axis(finished.position, index[:, :, None], axis=1).astype(np.int8)
+    drawn = equal_weights(finished.position, finished.log_weight, particles, rng)
+    visible = drawn.astype(np.int8)
     verdict = judge(
         finished.log_weight,
         target_mcse=target_mcse,
@@ -315,7 +315,6 @@ def _result(
         rungs=finished.rungs,
         log_reference=reference_log_partition_function(setup.reference),
     )
-    attrs = {"inference_library": "pymc_anneal", "inference_library_version": __version__}
     end = "posterior" if finished.betas[-1] == 1 else "prior"
     draws = {end: dataset({"visible": visible}, ("chain", "draw"))}
-    return to_container(run, draws, {}, attrs)
+    return to_container(run, draws, {}, library_attrs())

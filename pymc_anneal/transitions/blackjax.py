@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.transitions.metropolis import Memoryless
 
 __all__ = ["BlackJAXKernel"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BlackJAXKernel:
+class BlackJAXKernel(Memoryless):
     """Adapter for BlackJAX's MCMC algorithms (``blackjax.nuts``, ``blackjax.hmc``, ...).
 
     The kernel is started afresh at every temperature, so it must leave the marginal density of
@@ -32,14 +33,6 @@ class BlackJAXKernel:
 
     algorithm: Callable[..., Any] = field(metadata={"static": True})
     parameters: dict[str, Any] = field(default_factory=dict)
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

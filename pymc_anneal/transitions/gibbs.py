@@ -16,14 +16,13 @@ of a whole cluster, would have to pass through improbable states.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import forbidden, replaced, sweep
+from pymc_anneal.transitions.metropolis import Sweep, forbidden, replaced, sweep
 
 __all__ = ["Gibbs"]
 
@@ -32,7 +31,7 @@ _BATCH = 8  # values evaluated at a time
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Gibbs:
+class Gibbs(Sweep):
     """Exact conditional draws of whole-numbered coordinates with finite support.
 
     Parameters
@@ -77,18 +76,6 @@ class Gibbs:
     def cost(self, n_steps: int = 1) -> int:
         """Return the evaluations of the density of a transition."""
         return len(self.coordinates) * self._others
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
-
-    def reversal(self) -> Self:
-        """Return the sweep in the opposite order."""
-        return replace(self, backward=not self.backward)
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

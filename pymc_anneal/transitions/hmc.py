@@ -23,14 +23,19 @@ Sanz-Serna (2014), Numerical integrators for the hybrid Monte Carlo method, sect
 import math
 
 from dataclasses import dataclass, field
-from typing import Self
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.paths import gradient
-from pymc_anneal.transitions.metropolis import scaled, scaled_transpose, select, sound_nan
+from pymc_anneal.transitions.metropolis import (
+    Memoryless,
+    scaled,
+    scaled_transpose,
+    select,
+    sound_nan,
+)
 
 __all__ = ["HMC", "integrate", "kinetic", "trajectory"]
 
@@ -39,7 +44,7 @@ _FIRST_DRIFT = (3 - math.sqrt(3)) / 6
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HMC:
+class HMC(Memoryless):
     """Hamiltonian Monte Carlo; parameters left at None are set by the pilot.
 
     Parameters
@@ -88,14 +93,6 @@ class HMC:
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
         return trajectory(rung, step_limit)
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

@@ -8,21 +8,20 @@ the prior's support have density zero and are rejected. ``n_steps`` sweeps make 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import forbidden, proposals, replaced, select, sweep
+from pymc_anneal.transitions.metropolis import Sweep, forbidden, proposals, replaced, select, sweep
 
 __all__ = ["IntegerWalk"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class IntegerWalk:
+class IntegerWalk(Sweep):
     """Random walk of whole-numbered coordinates, with or without bounds.
 
     Parameters
@@ -65,18 +64,6 @@ class IntegerWalk:
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of sweeps of a rung of the pilot's ladder."""
         return step_limit, proposals(rung)
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
-
-    def reversal(self) -> Self:
-        """Return the sweeps in the opposite order."""
-        return replace(self, backward=not self.backward)
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

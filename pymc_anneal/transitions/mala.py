@@ -8,7 +8,6 @@ accepted with the Metropolis-Hastings ratio, ``n_steps`` times.
 """
 
 from dataclasses import dataclass, field
-from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.paths import gradient
 from pymc_anneal.transitions.metropolis import (
+    Memoryless,
     proposals,
     repeat,
     scaled,
@@ -29,7 +29,7 @@ __all__ = ["MALA"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MALA:
+class MALA(Memoryless):
     """Metropolis-adjusted Langevin algorithm.
 
     Parameters
@@ -60,14 +60,6 @@ class MALA:
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of proposals of a rung of the pilot's ladder."""
         return step_limit, proposals(rung)
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

@@ -5,12 +5,17 @@ Proposals are made in coordinates ``z`` in which the density is of about unit sc
 coordinate), or a lower triangular matrix of shape ``(d, d)``.
 """
 
+from dataclasses import replace
+from typing import Any, Self
+
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
 
 __all__ = [
+    "Memoryless",
+    "Sweep",
     "empty_info",
     "forbidden",
     "merge_info",
@@ -26,6 +31,30 @@ __all__ = [
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
 _DIVERGENCE = 1000.0
+
+
+class Memoryless:
+    """What kernels have in common that keep nothing between steps and ignore ``beta``."""
+
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def at(self, beta: Scalar) -> Self:
+        """Return the kernel itself: its parameters do not depend on ``beta``."""
+        return self
+
+
+class Sweep(Memoryless):
+    """What kernels have in common that move one coordinate after the other.
+
+    They are dataclasses with a field ``backward``.
+    """
+
+    def reversal(self) -> Self:
+        """Return the sweep in the opposite order."""
+        kernel: Any = self
+        return replace(kernel, backward=not kernel.backward)
 
 
 def scaled(scale: jax.Array, z: jax.Array) -> jax.Array:

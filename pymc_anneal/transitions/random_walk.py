@@ -1,20 +1,26 @@
 """Random-walk Metropolis: ``x' = x + step_size S xi``, ``xi ~ N(0, I)``, ``n_steps`` times."""
 
 from dataclasses import dataclass, field
-from typing import Self
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import proposals, repeat, scaled, select, sound_nan
+from pymc_anneal.transitions.metropolis import (
+    Memoryless,
+    proposals,
+    repeat,
+    scaled,
+    select,
+    sound_nan,
+)
 
 __all__ = ["RandomWalkMetropolis"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class RandomWalkMetropolis:
+class RandomWalkMetropolis(Memoryless):
     """Gaussian random walk, for densities without gradients.
 
     Parameters
@@ -40,14 +46,6 @@ class RandomWalkMetropolis:
     def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
         """Return step size and number of proposals of a rung of the pilot's ladder."""
         return step_limit, proposals(rung)
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
