@@ -20,13 +20,13 @@ from pymc_anneal import log_evidence, rbm
 from pymc_anneal.schedules import optimal_binned_schedule
 
 SCALES = {
-    "paper": {"draws": 5_000, "steps": 100_000, "updates": 50_000},
-    "reduced": {"draws": 1_000, "steps": 10_000, "updates": 5_000},
-    "test": {"draws": 100, "steps": 200, "updates": 100},
+    "paper": {"draws": 5_000, "steps": 100_000, "updates": 50_000, "sweeps": 10_000},
+    "reduced": {"draws": 1_000, "steps": 10_000, "updates": 5_000, "sweeps": 1_000},
+    "test": {"draws": 100, "steps": 200, "updates": 100, "sweeps": 20},
 }
 CHEAP_UPDATES = 1_000
 PILOT_STEPS = 1_000
-EXACT_UNITS = 12  # fitted by conjugate gradients; more would take hours
+EXACT_UNITS = 12  # fitted by exact moments; with 20 a spline takes an hour
 LISTS = {
     "machines": 'those to take, such as "CD1(20);PCD(20)"; default: all of the script',
     "paths": 'paths to take, such as "GA;MAS cheap"',
@@ -146,7 +146,7 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
     if name == "optimal binned" and spline is not None:
         return {"schedule": spline.optimal_binned_schedule(steps)}
     if name in ("GMS13", "optimal binned"):
-        knots, costs = binned(key["machine"], key["reference"], model, base)
+        knots, costs = binned(key, model, base)
         return {"schedule": optimal_binned_schedule(knots, costs, steps)}
     return {"schedule": "linear"}
 
@@ -171,40 +171,54 @@ def variational(model, base, limit: float, steps: int) -> np.ndarray:
     return np.interp(np.linspace(0, PILOT_STEPS, steps + 1), np.arange(PILOT_STEPS + 1), betas)
 
 
-def binned(machine: str, reference: str, model, base) -> tuple[np.ndarray, np.ndarray]:
+def binned(key: dict, model, base) -> tuple[np.ndarray, np.ndarray]:
     """Theorem 3 on the geometric path: ten segments, moments exact or from 1,000 Gibbs chains."""
-    file = common.output() / f"binned-{machine}-{reference}.npz"
+    name = "-".join(str(key[k]) for k in ("machine", "reference", "scale"))
+    file = common.output() / f"binned-{name}.npz"
     if not file.exists():
         knots = np.linspace(0, 1, 11)
-        path = rbm.SplineRBMPath.through(np.array([0.0, 1.0]), [base.astype(np.float64), model])
-        between = [jax.tree.map(np.asarray, path.model_at(b)) for b in knots]
-        found = [
-            rbm.moments(m)
-            if min(m.weights.shape) <= 20
-            else rbm.gibbs_moments(m.astype(np.float32), steps=6_000, random_seed=i)
-            for i, m in enumerate(between)
-        ]
+        between = [average(base, model, beta) for beta in knots]
+        found = [moments(m, key["scale"], seed=i) for i, m in enumerate(between)]
         np.savez(file, knots=knots, costs=np.maximum(rbm.splines.binned_costs(between, found), 0))
     with np.load(file) as data:
         return data["knots"], data["costs"]
 
 
+def average(first: rbm.RBM, last: rbm.RBM, beta: float) -> rbm.RBM:
+    """Return the machine between two on the geometric path."""
+    ends = (m.astype(np.float64) for m in (first, last))
+    return jax.tree.map(lambda a, b: (1 - beta) * a + beta * b, *ends)
+
+
+def moments(model: rbm.RBM, scale: str, seed: int) -> rbm.Moments:
+    """Return moments: exact, or from 1,000 Gibbs chains."""
+    if min(model.weights.shape) <= 20:
+        return rbm.moments(model)
+    sweeps = SCALES[scale]["sweeps"]
+    single = model.astype(np.float32)
+    return rbm.gibbs_moments(single, steps=sweeps, burn_in=sweeps // 10, random_seed=seed)
+
+
 def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
-    """Return a spline: "MAS", "MAS cheap", or "MAS biased" (footnote 3 of Grosse et al.)."""
-    settings = {"updates": args.updates, "random_seed": 7}
-    if key["path"] == "MAS cheap":
-        data = images(args.data)[0]
-        settings |= {"updates": CHEAP_UPDATES, "target": rbm.data_moments(model, data)}
-    if key["path"] == "MAS biased":
-        data, labels, _ = images(args.data)
-        settings |= {"target": rbm.data_moments(model, data, labels + 1)}
-    if model.n_hidden <= EXACT_UNITS:
-        settings |= {"method": "conjugate_gradient"}
+    """Return a spline, fitted unless an earlier run has left it."""
     name = "-".join(str(key[k]) for k in ("machine", "reference", "path", "scale"))
     file = common.output() / f"knots-{name}.npz"
     if not file.exists():
-        write_spline(file, rbm.moment_spline(model, base, **settings))
+        write_spline(file, rbm.moment_spline(model, base, **spline_settings(args, key, model)))
     return read_spline(file)
+
+
+def spline_settings(args, key: dict, model: rbm.RBM) -> dict:
+    """Return how to fit "MAS", "MAS cheap", or "MAS biased" (footnote 3 of Grosse et al.)."""
+    settings = {"updates": args.updates, "random_seed": 7}
+    if model.n_hidden <= EXACT_UNITS:
+        settings |= {"method": "exact", "tolerance": 1e-3}
+    if key["path"] == "MAS":
+        return settings | {"target": moments(model, key["scale"], seed=7)}
+    data, labels, _ = images(args.data)
+    if key["path"] == "MAS cheap":
+        return settings | {"updates": CHEAP_UPDATES, "target": rbm.data_moments(model, data)}
+    return settings | {"target": rbm.data_moments(model, data, labels + 1)}
 
 
 def write_spline(file: Path, spline: rbm.MomentSpline) -> None:

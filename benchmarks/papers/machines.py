@@ -1,7 +1,7 @@
 """Train the machines of both papers: CD1, PCD and CD25 with 20 and 500 hidden units, on MNIST.
 
-Two more, with 12 hidden units, are small enough for splines fitted by conjugate gradients on exact
-moments, as Grosse et al. did with 20 units: a step sums over all states of the hidden layer.
+Two more, with 12 hidden units, are small enough for splines fitted to exact moments in minutes, as
+Grosse et al. did with 20 units: an evaluation sums over all states of the hidden layer.
 
     python benchmarks/papers/machines.py                  # reduced: minutes
     python benchmarks/papers/machines.py --scale paper    # 250,000 updates, hours for CD25(500)

@@ -1,8 +1,8 @@
 """Exact sums over the states of a small layer.
 
 With the hidden layer the smaller one, ``Z = sum_h exp(b.h + sum_i softplus(a_i + (W h)_i))``. The
-states are split into high and low bits, ``W h = W h_1 + W h_2``: the exponentials of both parts
-are computed once, and a state costs two multiplications a unit and one logarithm,
+states are split into high and low bits, ``W h = W h_1 + W h_2``, the second product the same in
+every block, and a state costs one exponential a unit and one logarithm,
 
     sum_i softplus(x_i) = sum_i max(x_i, 0) + log prod_i (1 + e^{-|x_i|}),
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 MAX_UNITS = 25
-_LOW_BITS = 10
+_LOW_BITS = 8  # a block stays in the cache
 _CHUNK = 512  # factors of at most 2 whose product a float64 can hold
 
 
@@ -78,13 +78,18 @@ def log_partition_function(model: RBM) -> float:
 
 def moments(model: RBM) -> Moments:
     """Exact expectations of ``v``, ``h``, ``v h'``; limits as of :func:`log_partition_function`."""
+    return log_z_and_moments(model)[1]
+
+
+def log_z_and_moments(model: RBM) -> tuple[float, Moments]:
+    """Return both in one pass over the states."""
     small = _smaller_hidden(model)
     with jax.enable_x64(True):
-        found = _moments(_double(small))
+        log_z, found = _sums(_double(small))
     visible, hidden, products = (np.asarray(x) for x in found)
-    if small is model:
-        return Moments(visible, hidden, products)
-    return Moments(hidden, visible, products.T)
+    if small is not model:
+        visible, hidden, products = hidden, visible, products.T
+    return float(log_z), Moments(visible, hidden, products)
 
 
 def sample_exact(model: RBM, draws: int, random_seed: Any = None) -> np.ndarray:
@@ -175,16 +180,18 @@ def _low_states(model: RBM) -> _LowStates:
     return _LowStates(digits, digits @ model.hidden_bias[:low], digits @ model.weights[:, :low].T)
 
 
-def _block(model: RBM, lower: _LowStates, index: jax.Array) -> tuple[jax.Array, ...]:
-    """Return log weights, fields and digits of the states with the high digits of ``index``."""
+def _block(model: RBM, lower: _LowStates, index: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return log weights, and probabilities of the other layer, of the states of a block.
+
+    Their high digits are those of ``index``.
+    """
     low, high = _split(model)
     upper = _bits(index, high, model.weights.dtype)
-    field = model.visible_bias + model.weights[:, low:] @ upper
     log_weight = lower.log_weight + upper @ model.hidden_bias[low:]
-    digits = jnp.concatenate(
-        [lower.digits, jnp.broadcast_to(upper, (len(lower.digits), high))], axis=1
-    )
-    return log_weight + _sum_softplus(field, lower.field), field + lower.field, digits
+    x = model.visible_bias + model.weights[:, low:] @ upper + lower.field
+    decay = jnp.exp(-jnp.abs(x))
+    probability = jnp.where(x >= 0, 1.0, decay) / (1 + decay)
+    return log_weight + jnp.maximum(x, 0).sum(axis=1) + _sum_log1p(decay), probability
 
 
 def _log_states(model: RBM) -> jax.Array:
@@ -201,26 +208,43 @@ def _log_z(model: RBM) -> jax.Array:
     return logsumexp(jax.lax.map(lambda index: logsumexp(_block(model, lower, index)[0]), blocks))
 
 
-def _sum_softplus(field: jax.Array, others: jax.Array) -> jax.Array:
-    """``sum_i softplus(field_i + others_{si})`` for every row ``s``."""
-    total = jnp.zeros(len(others), others.dtype)
-    for i in range(0, len(field), _CHUNK):
-        x = field[i : i + _CHUNK] + others[:, i : i + _CHUNK]
-        total += jnp.maximum(x, 0).sum(axis=1)
-        total += jnp.log(jnp.prod(1 + jnp.exp(-jnp.abs(x)), axis=1))
-    return total
+def _sum_log1p(terms: jax.Array) -> jax.Array:
+    """``sum_i log(1 + t_{si})`` for every row ``s`` of terms between 0 and 1."""
+    parts = [terms[:, i : i + _CHUNK] for i in range(0, terms.shape[1], _CHUNK)]
+    return sum((jnp.log(jnp.prod(1 + part, axis=1)) for part in parts), jnp.zeros(len(terms)))
+
+
+class _Total(NamedTuple):
+    """Sums over states so far, in units of ``exp(shift)``."""
+
+    shift: jax.Array
+    weight: jax.Array
+    moments: Moments
 
 
 @jax.jit
-def _moments(model: RBM) -> Moments:
-    log_z, lower = _log_z(model), _low_states(model)
+def _sums(model: RBM) -> tuple[jax.Array, Moments]:
+    """Return ``log Z`` and the moments."""
+    lower, high = _low_states(model), _split(model)[1]
+    # By one product with the low digits, and a column of ones for what the high digits share.
+    design = jnp.column_stack([jnp.ones(len(lower.digits)), lower.digits])
 
-    def add(total: Moments, index: jax.Array) -> tuple[Moments, None]:
-        log_weight, field, digits = _block(model, lower, index)
-        p = jnp.exp(log_weight - log_z)
-        visible = jax.nn.sigmoid(field) * p[:, None]
-        part = Moments(visible.sum(axis=0), p @ digits, visible.T @ digits)
-        return jax.tree.map(jnp.add, total, part), None
+    def add(total: _Total, index: jax.Array) -> tuple[_Total, None]:
+        log_weight, visible = _block(model, lower, index)
+        shift = jnp.maximum(total.shift, log_weight.max())
+        p, old = jnp.exp(log_weight - shift), jnp.exp(total.shift - shift)
+        sums = (p[:, None] * design).T @ visible
+        upper = _bits(index, high, visible.dtype)
+        part = Moments(
+            sums[0],
+            jnp.concatenate([p @ lower.digits, p.sum() * upper]),
+            jnp.concatenate([sums[1:].T, jnp.outer(sums[0], upper)], axis=1),
+        )
+        moments = jax.tree.map(lambda a, b: old * a + b, total.moments, part)
+        return _Total(shift, old * total.weight + p.sum(), moments), None
 
     empty = Moments(*(jnp.zeros_like(x) for x in jax.tree.leaves(model)))
-    return jax.lax.scan(add, empty, jnp.arange(2 ** _split(model)[1]))[0]
+    start = _Total(jnp.asarray(-jnp.inf), jnp.asarray(0.0), empty)
+    total, _ = jax.lax.scan(add, start, jnp.arange(2**high))
+    log_z = total.shift + jnp.log(total.weight)
+    return log_z, jax.tree.map(lambda x: x / total.weight, total.moments)

@@ -8,7 +8,7 @@ between knots natural parameters are linear. By Theorem 2 nothing is lost by the
 Theorem 3 the best shares of steps are ``K_j ~ sqrt((eta_{j+1} - eta_j).(s_{j+1} - s_j))``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pymc_anneal.options import seed_sequence
-from pymc_anneal.rbm.exact import Moments, log_partition_function, moments
+from pymc_anneal.rbm.exact import Moments, log_z_and_moments, moments
 from pymc_anneal.rbm.expectations import (
     average_moments,
     check_moments,
@@ -32,6 +32,7 @@ from pymc_anneal.schedules import check_schedule, optimal_binned_schedule
 __all__ = ["MomentSpline", "match_moments_exactly", "moment_spline"]
 
 _EXACT_UNITS = 20  # in seconds
+_LEAST_SCALE = 0.01  # units that are hardly ever on, or off
 KNOTS = tuple(np.round(np.arange(0.1, 0.95, 0.1), 1))
 
 
@@ -71,6 +72,7 @@ def moment_spline(
     updates: int = 50_000,
     learning_rate: float = 0.01,
     particles: int = 100,
+    tolerance: float = 1e-5,
     random_seed: Any = None,
 ) -> MomentSpline:
     """Fit a moment-average spline between a reference and a machine.
@@ -88,9 +90,11 @@ def moment_spline(
         chains with the defaults of :func:`gibbs_moments`; :func:`data_moments` is the cheap
         substitute.
     method
-        "pcd", or "conjugate_gradient" with exact moments, for machines with a small layer.
+        "pcd", or "exact" for machines with a small layer, see :func:`match_moments_exactly`.
     updates, learning_rate, particles
         Of "pcd", see :func:`match_moments`.
+    tolerance
+        Of "exact", see :func:`match_moments_exactly`.
     random_seed
         Seed.
 
@@ -105,8 +109,8 @@ def moment_spline(
     """
     inner = np.asarray(knots, dtype=float)
     every = check_schedule(np.concatenate([[0.0], inner, [1.0]]))
-    if method not in ("pcd", "conjugate_gradient"):
-        raise ValueError(f'Unknown `method` {method!r}; expected "pcd" or "conjugate_gradient".')
+    if method not in ("pcd", "exact"):
+        raise ValueError(f'Unknown `method` {method!r}; expected "pcd" or "exact".')
     seed_target, *seeds = seed_sequence(random_seed).spawn(1 + len(inner))
     first = reference_moments(reference)
     last = _target_moments(model, seed_target) if target is None else target
@@ -125,16 +129,21 @@ def moment_spline(
                 random_seed=seed,
             )
         else:
-            current = match_moments_exactly(wanted, current)
+            current = match_moments_exactly(wanted, current, tolerance=tolerance)
         machines.append(current)
     models = [reference.astype(model.weights.dtype), *machines, model]
     return MomentSpline(SplineRBMPath.through(every, models), every, models, averaged)
 
 
-def match_moments_exactly(target: Moments, start: RBM, *, max_iterations: int = 200) -> RBM:
-    """Fit a machine with a small layer to moments, by conjugate gradients on the exact likelihood.
+def match_moments_exactly(
+    target: Moments, start: RBM, *, tolerance: float = 1e-5, max_iterations: int = 300
+) -> RBM:
+    """Fit a machine with a small layer to moments, by the exact likelihood.
 
-    Maximises ``eta.s - log Z(eta)``, whose gradient is the difference of moments.
+    Maximises ``eta.s - log Z(eta)``, whose gradient is the difference of moments. Grosse et al.
+    took conjugate gradients; L-BFGS comes to the same machine in fewer sums over all states. The
+    statistics are centred and scaled by the target's moments, ``(v - E[v]) (h - E[h])'`` in place
+    of ``v h'``, in which the problem is far better conditioned (Montavon & Mueller 2012).
 
     Parameters
     ----------
@@ -142,36 +151,79 @@ def match_moments_exactly(target: Moments, start: RBM, *, max_iterations: int = 
         Moments to match.
     start
         Machine to begin with.
+    tolerance
+        Largest difference of moments, in standard deviations of units with the target's means.
     max_iterations
-        Of SciPy's nonlinear conjugate gradients.
+        Of SciPy's L-BFGS.
     """
     check_moments(target, start)
+    coordinates = _Centred.around(target)
     wanted = np.concatenate([np.ravel(x) for x in target])
-    shapes = [np.shape(x) for x in jax.tree.leaves(start)]
 
-    def machine(eta: np.ndarray) -> RBM:
-        parts = np.split(eta, np.cumsum([int(np.prod(s)) for s in shapes])[:-1])
-        return RBM(*(p.reshape(s) for p, s in zip(parts, shapes, strict=True)))
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        current = coordinates.machine(theta)
+        log_z, found = log_z_and_moments(current)
+        residual = Moments(*(f - t for f, t in zip(found, target, strict=True)))
+        return log_z - _flat(jax.tree.leaves(current)) @ wanted, coordinates.slope(residual)
 
-    def loss(eta: np.ndarray) -> tuple[float, np.ndarray]:
-        current = machine(eta)
-        found = np.concatenate([np.ravel(x) for x in moments(current)])
-        return log_partition_function(current) - eta @ wanted, found - wanted
+    options = {"maxiter": max_iterations, "gtol": tolerance, "ftol": 0.0, "maxcor": 30}
+    fitted = minimize(loss, coordinates.of(start), jac=True, method="L-BFGS-B", options=options)
+    return coordinates.machine(fitted.x).astype(start.weights.dtype)
 
-    eta = np.concatenate([np.ravel(x).astype(float) for x in jax.tree.leaves(start)])
-    options = {"maxiter": max_iterations, "gtol": 1e-5}
-    fitted = minimize(loss, eta, jac=True, method="CG", options=options)
-    return machine(fitted.x).astype(start.weights.dtype)
+
+class _Centred(NamedTuple):
+    """Natural parameters of centred and scaled statistics.
+
+    ``a.v + b.h + v'Wh = (a + W m_h).v + (b + W'm_v).h + (v - m_v)'W(h - m_h) + const``; each is
+    divided by the standard deviation of its statistic for independent units of these means.
+    """
+
+    visible: np.ndarray
+    hidden: np.ndarray
+    visible_scale: np.ndarray
+    hidden_scale: np.ndarray
+
+    @classmethod
+    def around(cls, target: Moments) -> "_Centred":
+        v, h = np.asarray(target.visible, float), np.asarray(target.hidden, float)
+        scales = (np.maximum(np.sqrt(m * (1 - m)), _LEAST_SCALE) for m in (v, h))
+        return cls(v, h, *scales)
+
+    def of(self, model: RBM) -> np.ndarray:
+        """Return the coordinates of a machine."""
+        a, b, w = (np.asarray(x, float) for x in jax.tree.leaves(model))
+        centred = a + w @ self.hidden, b + self.visible @ w, w
+        return _flat(x * s for x, s in zip(centred, self._scales, strict=True))
+
+    def machine(self, theta: np.ndarray) -> RBM:
+        """Return the machine at some coordinates."""
+        a, b, w = (x / s for x, s in zip(self._parts(theta), self._scales, strict=True))
+        return RBM(a - w @ self.hidden, b - self.visible @ w, w)
+
+    def slope(self, residual: Moments) -> np.ndarray:
+        """Return the derivative by the coordinates, from that by ``a, b, W``."""
+        v, h, vh = residual
+        centred = v, h, vh - np.outer(v, self.hidden) - np.outer(self.visible, h)
+        return _flat(x / s for x, s in zip(centred, self._scales, strict=True))
+
+    @property
+    def _scales(self) -> tuple[np.ndarray, ...]:
+        v, h = self.visible_scale, self.hidden_scale
+        return v, h, np.outer(v, h)
+
+    def _parts(self, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        n, m = len(self.visible), len(self.hidden)
+        return theta[:n], theta[n : n + m], theta[n + m :].reshape(n, m)
+
+
+def _flat(parts: Iterable[Any]) -> np.ndarray:
+    return np.concatenate([np.ravel(x).astype(float) for x in parts])
 
 
 def binned_costs(models: Sequence[RBM], expected: Sequence[Moments]) -> np.ndarray:
     """``(eta_{j+1} - eta_j).(s_{j+1} - s_j)`` of each segment, shape ``(m,)``."""
-
-    def flat(parts: Any) -> np.ndarray:
-        return np.concatenate([np.ravel(x).astype(float) for x in parts])
-
-    eta = np.array([flat(jax.tree.leaves(m)) for m in models])
-    s = np.array([flat(m) for m in expected])
+    eta = np.array([_flat(jax.tree.leaves(m)) for m in models])
+    s = np.array([_flat(m) for m in expected])
     return (np.diff(eta, axis=0) * np.diff(s, axis=0)).sum(axis=1)
 
 
