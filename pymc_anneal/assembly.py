@@ -19,7 +19,6 @@ from pymc_anneal.base import Transition
 from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_variance
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun
-from pymc_anneal.model import CompiledModel
 from pymc_anneal.options import Surveyed
 from pymc_anneal.results import (
     Run,
@@ -94,9 +93,10 @@ def _check_weights(log_weight: np.ndarray) -> None:
 
 def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: float) -> Run:
     last = outcome.rounds[-1]
-    numbers, words = _numbers(begun.session.compiled, outcome, seconds), _words(begun, outcome)
+    numbers, words = _numbers(begun, outcome, seconds), _words(begun, outcome)
     if backward:
         numbers |= backward.numbers
+        numbers["evaluations"] += backward.evaluations
         words |= {"reverse_start": backward.start}
     return Run(
         betas=last.betas,
@@ -146,13 +146,15 @@ def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:
     )
 
 
-def _numbers(compiled: CompiledModel, outcome: Outcome, seconds: float) -> dict[str, float]:
-    last, plan = outcome.rounds[-1], outcome.plan
+def _numbers(begun: Start, outcome: Outcome, seconds: float) -> dict[str, float]:
+    last, plan, compiled = outcome.rounds[-1], outcome.plan, begun.session.compiled
+    earlier = begun.evaluations + sum(pilot.evaluations for pilot in begun.earlier)
     predicted = discrepancies(last.stats, last.particles).sum()
     return {
         "steps": last.steps,
         "particles": outcome.log_weight.size,
         "rounds": len(outcome.rounds),
+        "evaluations": earlier + outcome.evaluations,
         "log_weight_variance": log_weight_variance(last.log_weight),
         "perfect_mixing_variance": float(predicted),
         "planned_mcse": plan.predicted_mcse if plan else np.nan,

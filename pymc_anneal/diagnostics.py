@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from pymc_anneal.compat import pareto_k
-from pymc_anneal.engine import Stats
 from pymc_anneal.estimators import ais, effective_sample_size, population_means
+from pymc_anneal.stats import Stats
 
 __all__ = [
     "MAX_PARETO_K",

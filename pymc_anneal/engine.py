@@ -14,7 +14,7 @@ stream; a step's statistics are reduced to a few sums for each chain as they ari
 import threading
 import time
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,10 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import logsumexp
-
 from pymc_anneal.base import KernelState, Path, StepInfo, Transition
 from pymc_anneal.resampling import resample_populations
+from pymc_anneal.stats import Stats, reduce_step
 
 __all__ = [
     "Block",
@@ -35,11 +34,9 @@ __all__ = [
     "NanDensityError",
     "Progress",
     "Snapshot",
-    "Stats",
     "Stopped",
     "key_of",
     "last_progress",
-    "merge_stats",
     "run_block",
 ]
 
@@ -64,32 +61,6 @@ class NanDensityError(ValueError):
 
     def __reduce__(self) -> tuple:
         return NanDensityError, (self.position,)
-
-
-class Stats(NamedTuple):
-    """Sums over the particles of a chain, by step; arrays of shape ``(steps, chains)``.
-
-    With ``W`` the running weights before a step and ``u = f_{beta_k} / f_{beta_{k-1}}``:
-
-    Attributes
-    ----------
-    log_w, log_w_squared, log_wu_squared
-        Logs of the sums of ``W u``, ``(W u)^2`` and ``W u^2``.
-    velocity, velocity_squared
-        Means of ``v`` and ``v^2`` at ``beta_k`` under the weights ``W u``.
-    accept_rate
-        Mean acceptance probability.
-    nan
-        Number of proposals with a density that is NaN.
-    """
-
-    log_w: Any
-    log_w_squared: Any
-    log_wu_squared: Any
-    velocity: Any
-    velocity_squared: Any
-    accept_rate: Any
-    nan: Any
 
 
 @dataclass(frozen=True)
@@ -414,7 +385,7 @@ def _advance(
 
     def body(i, carry: _Carry) -> _Carry:
         moved = step(path, transition, carry, jax.random.fold_in(key, first + i), *betas_at(i))
-        row = _reduce(carry.log_weight, moved.log_u, moved.velocity, moved.info, chains)
+        row = reduce_step(carry.log_weight, moved.log_u, moved.velocity, moved.info, chains)
         return _Carry(
             state=moved.state,
             log_weight=moved.log_weight,
@@ -472,47 +443,4 @@ def _first_nan(info: StepInfo, present: jax.Array) -> jax.Array:
         info.nan.any(),
         lambda: info.nan_position[jnp.argmax(info.nan)],
         lambda: present,
-    )
-
-
-def _reduce(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Stats:
-    log_weight, log_u, velocity = (a.reshape(chains, -1) for a in (log_weight, log_u, velocity))
-    new = log_weight + log_u
-    log_w = logsumexp(new, axis=1)
-    share = jnp.exp(new - log_w[:, None])
-    share = jnp.where(share > 0, share, 0.0)  # NaN where all weights are zero
-    velocity = jnp.where(share > 0, velocity, 0.0)  # -inf where the likelihood is zero
-    mean = (share * velocity).sum(axis=1)
-    return Stats(
-        log_w=log_w,
-        log_w_squared=logsumexp(2 * new, axis=1),
-        log_wu_squared=logsumexp(new + log_u, axis=1),
-        velocity=mean,
-        velocity_squared=(share * velocity**2).sum(axis=1),
-        accept_rate=info.accept_rate.reshape(chains, -1).mean(axis=1),
-        nan=info.nan.reshape(chains, -1).sum(axis=1),
-    )
-
-
-def merge_stats(parts: Sequence[Stats]) -> Stats:
-    """Combine the statistics of blocks, of equal size, of the same chains."""
-    log_w = np.stack([p.log_w for p in parts])
-    total = np.logaddexp.reduce(log_w)
-    with np.errstate(invalid="ignore"):
-        share = np.nan_to_num(np.exp(log_w - total))
-
-    def weighted(name: str) -> np.ndarray:
-        return (share * np.stack([getattr(p, name) for p in parts])).sum(axis=0)
-
-    def log_sum(name: str) -> np.ndarray:
-        return np.logaddexp.reduce([getattr(p, name) for p in parts])
-
-    return Stats(
-        log_w=total,
-        log_w_squared=log_sum("log_w_squared"),
-        log_wu_squared=log_sum("log_wu_squared"),
-        velocity=weighted("velocity"),
-        velocity_squared=weighted("velocity_squared"),
-        accept_rate=np.mean([p.accept_rate for p in parts], axis=0),
-        nan=np.sum([p.nan for p in parts], axis=0),
     )

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pymc_anneal.checkpoint import BlockStore
-from pymc_anneal.engine import Block, Ladder, Stats, merge_stats
+from pymc_anneal.engine import Block, Ladder
+from pymc_anneal.evaluations import evaluations
 from pymc_anneal.executors import run_blocks, workers_of
 from pymc_anneal.progress import ProgressDisplay
+from pymc_anneal.stats import Stats, merge_stats
 
 __all__ = ["FrozenRun", "anneal", "spaced_rungs"]
 
@@ -38,6 +40,8 @@ class FrozenRun:
         What was recorded, arrays of shape ``(rungs, chains, particles)``.
     population : int
         Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
+    evaluations : int
+        Of gradient or density, by all particles.
     """
 
     betas: np.ndarray
@@ -49,6 +53,7 @@ class FrozenRun:
     rungs: np.ndarray
     ladder: Ladder
     population: int = 1
+    evaluations: int = 0
 
     @property
     def steps(self) -> int:
@@ -97,15 +102,17 @@ def anneal(
     workers = workers_of(executor, cores)
     with nullcontext(executor) if executor else ThreadPoolExecutor(workers) as crew:
         results = run_blocks(blocks, crew, display.block, store)
+    first, particles = blocks[0], sum(len(block.position) for block in blocks[: len(results)])
     return FrozenRun(
-        betas=blocks[0].betas,
+        betas=first.betas,
         log_weight=np.concatenate([r.log_weight for r in results], axis=1),
         position=np.concatenate([r.position for r in results], axis=1),
         stats=merge_stats([r.stats for r in results]),
         interrupted=len(results) < len(blocks),
         seconds=sum(r.seconds for r in results) / min(workers, len(results)),
-        rungs=blocks[0].rungs,
-        population=len(blocks[0].position) // blocks[0].chains if blocks[0].resample else 1,
+        rungs=first.rungs,
+        population=len(first.position) // first.chains if first.resample else 1,
+        evaluations=particles * int(evaluations(first.transition, first.betas[1:]).sum()),
         ladder=Ladder(
             *(np.concatenate(v, axis=2) for v in zip(*(r.ladder for r in results), strict=True))
         ),

@@ -44,7 +44,14 @@ _TAILS = 0.02  # of the statistics at either end, clipped
 
 
 class MomentMatchingError(ValueError):
-    """The averaged moments cannot be matched, or not within the evaluations allowed."""
+    """The averaged moments cannot be matched, or not within the evaluations allowed.
+
+    ``evaluations`` of gradient or density were taken before this was known.
+    """
+
+    def __init__(self, message: str, evaluations: int = 0):
+        super().__init__(message)
+        self.evaluations = evaluations
 
 
 class MomentSpline(NamedTuple):
@@ -209,12 +216,14 @@ def _matched(climber: _Climber, wanted: np.ndarray, beta: float) -> tuple[_Climb
         if climber.evaluations > climber.allowed:
             raise MomentMatchingError(
                 f"the averaged moments took more than {climber.allowed:.3g} evaluations, at "
-                f"beta = {beta:.4g}"
+                f"beta = {beta:.4g}",
+                climber.evaluations,
             )
     if left > _MISSED:
         raise MomentMatchingError(
             f"the averaged moments at beta = {beta:.4g} were missed by {left:.2g} standard "
-            "deviations: no tilt of the prior has them, or the particles do not reach it"
+            "deviations: no tilt of the prior has them, or the particles do not reach it",
+            climber.evaluations,
         )
     return climber, left
 

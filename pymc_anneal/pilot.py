@@ -80,7 +80,11 @@ class Pilot:
 
 
 class PilotTooLongError(ValueError):
-    """The pilot took more evaluations than it was allowed."""
+    """The pilot took more evaluations than it was allowed: ``evaluations`` of them."""
+
+    def __init__(self, message: str, evaluations: int):
+        super().__init__(message)
+        self.evaluations = evaluations
 
 
 class PilotProgress(NamedTuple):
@@ -153,7 +157,8 @@ def run_pilot(
             if evaluations > max_evaluations:
                 raise PilotTooLongError(
                     f"the pilot took more than {max_evaluations:.3g} evaluations, at beta = "
-                    f"{beta:.4g}"
+                    f"{beta:.4g}",
+                    evaluations,
                 )
             if len(betas) > _MAX_TEMPERATURES:
                 raise ValueError(

@@ -43,12 +43,15 @@ class Plan:
         Error of the log evidence to expect, in nats.
     predicted_seconds : float
         Time to expect, NaN where unknown.
+    evaluations : int
+        Evaluations of gradient or density that the trials took.
     """
 
     steps: int
     particles: int
     predicted_mcse: float
     predicted_seconds: float
+    evaluations: int = 0
 
 
 def effective_length(pilot: Pilot) -> np.ndarray:

@@ -17,7 +17,7 @@ import xarray as xr
 
 from pymc_anneal.compat import container, group, has_group
 from pymc_anneal.diagnostics import Verdict, discrepancies, weight_pareto_k
-from pymc_anneal.engine import Ladder, Stats
+from pymc_anneal.engine import Ladder
 from pymc_anneal.estimators import (
     EvidenceEstimate,
     ais,
@@ -26,6 +26,7 @@ from pymc_anneal.estimators import (
     population_means,
 )
 from pymc_anneal.resampling import systematic
+from pymc_anneal.stats import Stats
 
 __all__ = [
     "LogEvidence",

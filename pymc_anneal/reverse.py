@@ -51,6 +51,8 @@ class Reverse(NamedTuple):
         Effective number of the reverse trajectories.
     start : str
         Where they began.
+    evaluations : int
+        Of gradient or density, those that the start took included.
     """
 
     forward: np.ndarray
@@ -58,6 +60,7 @@ class Reverse(NamedTuple):
     bridge: BridgeEstimate
     ess: float
     start: str
+    evaluations: int
 
     @property
     def mcse(self) -> float:
@@ -188,13 +191,16 @@ def run_reverse(
     """
     seed_start, seed_run = seed.spawn(2)
     if isinstance(posterior, str):
-        start, name = _own_draws(session, outcome, seed_start), "own draws, moved on"
+        own = _own_draws(session, outcome, seed_start)
+        start, name, spent = own.position, "own draws, moved on", own.evaluations
     else:
-        start, name = _spaced(posterior, outcome.rounds[-1].log_weight.shape), "posterior draws"
+        shape = outcome.rounds[-1].log_weight.shape
+        start, name, spent = _spaced(posterior, shape), "posterior draws", 0
     betas, kernel = outcome.rounds[-1].betas[::-1].copy(), reversal_of(outcome.transition)
     run = session.run("Reverse", _blocks(session, kernel, betas, start, seed_run))
     forward = outcome.rounds[-1].log_weight
-    return Reverse(forward, run, *both_directions(forward, -run.log_weight), name)
+    both = both_directions(forward, -run.log_weight)
+    return Reverse(forward, run, *both, name, spent + run.evaluations)
 
 
 def both_directions(a: np.ndarray, b: np.ndarray) -> tuple[BridgeEstimate, float]:
@@ -223,8 +229,8 @@ def _spaced(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return flat[index].reshape(*shape, -1)
 
 
-def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence) -> np.ndarray:
-    """Resample the forward particles and move them on, shape ``(chains, particles, d)``."""
+def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence) -> FrozenRun:
+    """Resample the forward particles and move them on."""
     last, pilot = outcome.rounds[-1], outcome.pilot
     seed_index, seed_moves = seed.spawn(2)
     rng, n = np.random.default_rng(seed_index), last.log_weight.shape[1]
@@ -232,7 +238,7 @@ def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence)
     tau = pilot.tau[-1] if pilot else 1.0
     moves = max(_MIN_MOVES, int(np.ceil(_MOVES_PER_TAU * tau)))
     blocks = _blocks(session, outcome.transition, np.ones(moves + 1), start, seed_moves)
-    return session.run("Moving on", blocks).position
+    return session.run("Moving on", blocks)
 
 
 def _blocks(

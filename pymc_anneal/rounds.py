@@ -118,6 +118,12 @@ class Outcome:
         return combined_log_weights(weights, [r.steps * r.particles for r in self.rounds])
 
     @property
+    def evaluations(self) -> int:
+        """Evaluations of gradient or density of all stages."""
+        stages = [self.pilot, self.plan, *self.rounds]
+        return sum(stage.evaluations for stage in stages if stage is not None)
+
+    @property
     def round(self) -> np.ndarray:
         """Round of each particle, from 1, shape ``(particles,)``."""
         return np.repeat(
@@ -221,27 +227,28 @@ def survey(
 
 def plan_run(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Plan:
     """Plan the counted run, from a trial."""
-    trial = _trial(session, pilot, seed)
-    return session.journal.stage("Plan", partial(_plan, session, pilot, trial))
+    trials = _trials(session, pilot, seed)
+    return session.journal.stage("Plan", partial(_plan, session, pilot, trials))
 
 
-def _trial(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> FrozenRun:
-    """Run one block until its log weights are even enough to plan by."""
+def _trials(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> list[FrozenRun]:
+    """Run one block until its log weights are even enough to plan by: the last run."""
+    trials: list[FrozenRun] = []
     steps = trial_steps(pilot)
     surveyed = Survey(pilot.betas, effective_length(pilot))
     for child in seed.spawn(_MAX_TRIALS):
         betas = _schedule(session.options, steps, surveyed)
-        trial = session.run("Trial", session.blocks(pilot.transition, betas, 1, child))
-        variance = log_weight_variance(trial.log_weight)
+        trials.append(session.run("Trial", session.blocks(pilot.transition, betas, 1, child)))
+        variance = log_weight_variance(trials[-1].log_weight)
         if variance <= _TRUSTED_VARIANCE:
             break
         steps = int(np.ceil(steps * min(variance, _MAX_GROWTH)))
-    return trial
+    return trials
 
 
-def _plan(session: Session, pilot: Pilot, trial: FrozenRun) -> Plan:
-    options = session.options
-    return make_plan(
+def _plan(session: Session, pilot: Pilot, trials: list[FrozenRun]) -> Plan:
+    options, trial = session.options, trials[-1]
+    plan = make_plan(
         variance=log_weight_variance(trial.log_weight),
         steps=trial.steps,
         fixed_steps=options.fixed_steps,
@@ -251,6 +258,7 @@ def _plan(session: Session, pilot: Pilot, trial: FrozenRun) -> Plan:
         seconds=trial.seconds / (trial.steps * trial.particles),
         budget_seconds=60 * options.max_minutes,
     )
+    return replace(plan, evaluations=sum(t.evaluations for t in trials))
 
 
 def _schedule(options: Options, steps: int, surveyed: Survey | None) -> np.ndarray:

@@ -126,19 +126,22 @@ class MomentAverages:
         Raises
         ------
         MomentMatchingError
-            The moments cannot be matched, or the pilots of both paths disagree.
-        PilotTooLongError
-            The spline's pilot takes more evaluations than allowed.
+            The moments cannot be matched, the spline's pilot takes more evaluations than allowed,
+            or the pilots of both paths disagree.
         """
         seed_fit, seed_survey = seed.spawn(2)
         laid = self._fitted(start, kernel, posterior, seed_fit, allowed[0])
-        found = survey(laid.session, kernel, seed_survey, allowed[1])
+        try:
+            found = survey(laid.session, kernel, seed_survey, allowed[1])
+        except PilotTooLongError as error:
+            raise MomentMatchingError(str(error), laid.evaluations + error.evaluations) from error
         for pilot in laid.earlier:
-            error = np.hypot(found.log_z_mcse, pilot.log_z_mcse)
-            if abs(found.log_z - pilot.log_z) > _DISAGREEMENT * error:
+            spread = np.hypot(found.log_z_mcse, pilot.log_z_mcse)
+            if abs(found.log_z - pilot.log_z) > _DISAGREEMENT * spread:
                 raise MomentMatchingError(
                     "transitions do not mix along it: the pilots of both paths disagree, "
-                    f"{found.log_z:.2f} and {pilot.log_z:.2f}"
+                    f"{found.log_z:.2f} and {pilot.log_z:.2f}",
+                    laid.evaluations + found.evaluations,
                 )
         return replace(laid, pilot=found)
 
@@ -163,7 +166,7 @@ class MomentAverages:
             statistics=self.statistics,
             max_evaluations=max_evaluations,
         )
-        return _onto(start, spline.path)
+        return _onto(_spent(start, spline.evaluations), spline.path)
 
 
 @dataclass(frozen=True)
@@ -208,12 +211,15 @@ class Cheapest:
         costs = {"geometric": predicted_cost(pilot)}
         try:
             other = self._alternative(start, pilot, kernel, posterior, seed.spawn(1)[0])
-        except (MomentMatchingError, PilotTooLongError) as error:
-            return replace(start, path_costs=costs, refused=str(error))
+        except MomentMatchingError as error:
+            refused = replace(start, path_costs=costs, refused=str(error))
+            return _spent(refused, error.evaluations)
         assert other.pilot is not None
         costs["moment"] = predicted_cost(other.pilot)
-        best = other if costs["moment"] < costs["geometric"] else start
-        return replace(best, path_costs=costs)
+        if costs["moment"] < costs["geometric"]:
+            return replace(other, path_costs=costs)
+        spent = other.evaluations + other.pilot.evaluations
+        return replace(start, path_costs=costs, evaluations=spent)
 
     def _alternative(self, start: Start, pilot: Pilot, kernel, posterior, seed) -> Start:
         allowance = _SHARE * (pilot.evaluations + _counted(start, pilot))
@@ -266,6 +272,10 @@ def _surveyed(start: Start, kernel: Transition, seed: np.random.SeedSequence) ->
     if start.pilot is not None:
         return start
     return replace(start, pilot=survey(start.session, kernel, seed))
+
+
+def _spent(start: Start, evaluations: int) -> Start:
+    return replace(start, evaluations=start.evaluations + evaluations)
 
 
 def _onto(start: Start, path: Path) -> Start:

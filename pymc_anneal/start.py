@@ -42,6 +42,8 @@ class Start:
         Predicted costs of the references and of the paths that were compared.
     refused : str
         Why a path could not be laid out.
+    evaluations : int
+        Evaluations of gradient or density beside those of the pilots.
     """
 
     session: Session
@@ -51,6 +53,7 @@ class Start:
     costs: dict[str, float] = field(default_factory=dict)
     path_costs: dict[str, float] = field(default_factory=dict)
     refused: str = ""
+    evaluations: int = 0
 
 
 def check_reference(reference: str | Reference, path: Any) -> None:
@@ -117,7 +120,13 @@ def begin(
     candidates = [*fitted, Start(session, "prior", first)] if reference == "auto" else fitted
     costs = {c.name: predicted_cost(c.pilot) for c in candidates if c.pilot is not None}
     best = min(candidates, key=lambda c: costs[c.name])
-    return replace(best, earlier=() if best.name == "prior" else (first,), costs=costs)
+    others = [c.pilot for c in fitted if c is not best and c.pilot is not None]
+    return replace(
+        best,
+        earlier=() if best.name == "prior" else (first,),
+        costs=costs,
+        evaluations=sum(pilot.evaluations for pilot in others),
+    )
 
 
 def _fitted(

@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -223,3 +225,22 @@ class TestDask:
         assert not pids
         with ThreadPoolExecutor(2) as threads:
             same(results, run_blocks(work, threads))
+
+
+# In a process of its own, which MPI may end as it likes.
+MPI_RUN = """
+import numpy as np
+from mpi4py.futures import MPIPoolExecutor
+from tests.test_executors import log_weights
+with MPIPoolExecutor(2) as executor:
+    np.save(r"{file}", log_weights(executor))
+"""
+
+
+@pytest.mark.slow
+def test_mpi(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py.futures")
+    file, here = tmp_path / "weights.npy", Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", MPI_RUN.format(file=file)]
+    subprocess.run(command, check=True, cwd=here, timeout=300)
+    np.testing.assert_array_equal(np.load(file), expected())

@@ -275,6 +275,7 @@ class TestResult:
         assert all(v.dtype == np.float64 and v.ndim == 0 for v in data.data_vars.values())
         assert float(data["steps"]) == 5
         assert float(data["particles"]) == 120
+        assert float(data["evaluations"]) == 120 * 5 * 5  # two leapfrogs in two stages, and one
         words = evidence_words(result)
         assert words["path"] == "GeometricPath"
         assert words["schedule"] == "linear_schedule"
@@ -496,6 +497,19 @@ class TestWaysToAsk:
         result = pma.sample_ais(50, model=compiled, **arguments)
         assert group(result, "annealing").sizes["step"] == 17
         assert float(group(result, "evidence")["rounds"]) == 1
+
+    def test_evaluations_of_all_stages_count(self, compiled) -> None:
+        def run(**more) -> tuple[float, float]:
+            result = pma.sample_ais(
+                50, chains=2, model=compiled, random_seed=3, progressbar=False, **more
+            )
+            data = group(result, "evidence")
+            return float(data["evaluations"]), float(data["steps"] * data["particles"])
+
+        plain, counted = run()
+        assert plain > counted  # a step takes three evaluations at least
+        both, _ = run(reverse_from="draws")
+        assert both > plain + counted
 
     def test_rounds_follow_until_the_run_is_trusted(self, compiled, monkeypatch) -> None:
         monkeypatch.setattr(rounds, "MAX_PARETO_K", -np.inf)  # nothing is ever enough

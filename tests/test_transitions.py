@@ -17,6 +17,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base import KernelState, LogTerms, StepInfo, Transition
+from pymc_anneal.evaluations import evaluations
 from pymc_anneal.transitions import TunedTransition, hmc, mala, partial_refreshment, random_walk
 from tests.cases import (
     BETAS,
@@ -241,11 +242,37 @@ class TestTunedTransition:
         assert int(at.n_steps) == n_steps
         assert at.scale.shape == (4,)
 
+    def test_evaluations(self) -> None:
+        betas = np.linspace(0, 1, 41)
+        taken = [2 * int(self.kernel.at(jnp.asarray(b)).n_steps) + 1 for b in betas]
+        np.testing.assert_array_equal(evaluations(self.kernel, betas), taken)
+
     def test_one_temperature(self) -> None:
         kernels = pma.HMC(step_size=jnp.array([0.3]), n_steps=jnp.array([2]), scale=jnp.ones(1))
         single = TunedTransition(jnp.array([1.0]), kernels)
         for beta in (0.0, 0.5, 1.0):
             assert float(single.at(jnp.asarray(beta)).step_size) == pytest.approx(0.3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cost"),
+    [
+        (pma.HMC(0.3, 4, 1.0), 9),
+        (pma.RandomWalkMetropolis(0.3, 4, 1.0), 4),
+        (pma.OnCoordinates(pma.HMC(0.3, 4, 1.0), [0, 2]), 9),
+        (
+            pma.Composition(
+                [
+                    pma.OnCoordinates(pma.HMC(0.3, 4, 1.0), [0]),
+                    pma.Gibbs([1, 2], [(0, 1), (3, 5)]),
+                ]
+            ),
+            9 + 2 * 2,
+        ),
+    ],
+)
+def test_evaluations_of_a_fixed_transition(kernel, cost: int) -> None:
+    np.testing.assert_array_equal(evaluations(kernel, np.array([0.3, 1.0])), [cost, cost])
 
 
 def terms_that_end(x: jax.Array) -> LogTerms:
