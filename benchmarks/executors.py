@@ -1,6 +1,6 @@
 """What it costs to run the blocks elsewhere: threads, processes, a local Dask cluster.
 
-    python benchmarks/executors.py [--repeats 3]
+    python benchmarks/executors.py [--repeats 3] [--steps 1000]
 
 The same blocks of a logistic regression on each, two workers, every worker warmed up (its program
 compiled) by a first block. Threads share JAX's own pool; the executors are timed in turn, so that
@@ -22,7 +22,7 @@ import pymc_anneal as pma
 from pymc_anneal.engine import Block
 from pymc_anneal.executors import run_blocks
 
-WORKERS, BLOCKS, PARTICLES, STEPS = 2, 8, 500, 100
+WORKERS, BLOCKS, PARTICLES = 2, 8, 500
 
 
 def logistic_regression() -> pm.Model:
@@ -37,9 +37,9 @@ def logistic_regression() -> pm.Model:
     return model
 
 
-def blocks(compiled: pma.CompiledModel, count: int) -> list[Block]:
+def blocks(compiled: pma.CompiledModel, count: int, steps: int) -> list[Block]:
     """Return equal blocks."""
-    path, betas = pma.GeometricPath(compiled.log_terms), pma.power_schedule(STEPS, 3.0)
+    path, betas = pma.GeometricPath(compiled.log_terms), pma.power_schedule(steps, 3.0)
     return [
         Block(path, pma.HMC(0.3, 3, 0.3), betas, compiled.sample_prior(seed, PARTICLES), 1, seed)
         for seed in np.random.SeedSequence(1).spawn(count)
@@ -72,15 +72,16 @@ def timed(executor: Executor, work: list[Block]) -> tuple[float, np.ndarray]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
-    repeats = parser.parse_args().repeats
-    work = blocks(pma.compile_model(logistic_regression()), BLOCKS)
+    parser.add_argument("--steps", type=int, default=1000)
+    args = parser.parse_args()
+    work = blocks(pma.compile_model(logistic_regression()), BLOCKS, args.steps)
     with ExitStack() as stack:
         pools = executors(stack)
         for pool in pools.values():
             run_blocks(work[: 2 * WORKERS], pool)
         seconds: dict[str, list[float]] = {name: [] for name in pools}
         weights = {}
-        for _ in range(repeats):
+        for _ in range(args.repeats):
             for name, pool in pools.items():
                 spent, weights[name] = timed(pool, work)
                 seconds[name].append(spent)

@@ -1,0 +1,91 @@
+"""What `path="auto"` costs against the better of the two paths, pilots included.
+
+    python benchmarks/auto_path.py [--models hierarchical,gp_regression] [--seeds 1]
+
+The models of `paths.py` and of the tests' exact list. Each is run with the geometric path, the
+moment-averaged path and "auto", settings left at their defaults: all three plan for the same
+particles and the same variance of the log weights. The cost is `evidence.evaluations`, those of
+gradient or density by all particles in all stages. ``ratio`` is that of "auto" over the cheaper of
+the two others; ``z`` the largest difference from the geometric path's evidence, in standard errors,
+or from the exact one where it is known.
+"""
+
+import argparse
+import sys
+import warnings
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import paths
+import pymc as pm
+
+import pymc_anneal as pma
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.problems import PROBLEMS
+
+warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
+
+EXACT = {problem.name: problem for problem in PROBLEMS}
+PATHS = ("geometric", "moment", "auto")
+
+
+class Outcome(NamedTuple):
+    """Cost, log evidence and its error; NaN where there is no such path."""
+
+    evaluations: float
+    log_evidence: float
+    mcse: float
+    taken: str
+
+
+def builders() -> dict[str, Callable[[], pm.Model]]:
+    """Return all models by name."""
+    return {**paths.MODELS, **{name: problem.build for name, problem in EXACT.items()}}
+
+
+def outcome(compiled: pma.CompiledModel, path: str, seed: int) -> Outcome:
+    """Run one path."""
+    try:
+        idata = pma.sample_ais(model=compiled, path=path, random_seed=[seed, 41], progressbar=False)
+    except ValueError as error:
+        print(f"# {path}: {error}", flush=True)
+        return Outcome(np.nan, np.nan, np.nan, "refused")
+    found, evidence = pma.log_evidence(idata), idata["evidence"]
+    evaluations = float(evidence["evaluations"])
+    return Outcome(evaluations, found.log_evidence, found.mcse, evidence.attrs["path"])
+
+
+def score(name: str, runs: dict[str, Outcome]) -> float:
+    """Return the largest difference from what is known, in standard errors."""
+    first = runs["geometric"]
+    exact = EXACT[name].log_evidence if name in EXACT else None
+    centre, spread = (exact, 0.0) if exact is not None else (first.log_evidence, first.mcse)
+    others = [r for r in runs.values() if np.isfinite(r.mcse) and (exact is not None or r != first)]
+    return max(abs(r.log_evidence - centre) / np.hypot(r.mcse, spread) for r in others)
+
+
+def main() -> None:
+    every = builders()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=lambda t: t.split(","), default=list(every))
+    parser.add_argument("--seeds", type=int, default=1)
+    args = parser.parse_args()
+    print(f"{'model':24} geometric    moment      auto  ratio     z  taken", flush=True)
+    for name in args.models:
+        compiled = pma.compile_model(every[name]())
+        for seed in range(args.seeds):
+            runs = {path: outcome(compiled, path, seed) for path in PATHS}
+            cost = [run.evaluations for run in runs.values()]
+            ratio = cost[2] / np.nanmin(cost[:2])
+            numbers = "".join(f"{c:10.3g}" for c in cost)
+            z, taken = score(name, runs), runs["auto"].taken
+            print(f"{name:23} {numbers} {ratio:6.2f} {z:5.1f}  {taken}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

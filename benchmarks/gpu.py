@@ -1,0 +1,103 @@
+"""The same runs on the processor and on a GPU, where JAX can see one.
+
+    python benchmarks/gpu.py [--particles 5000] [--steps 1000]
+
+machine
+    Blocked Gibbs sampling of a restricted Boltzmann machine of 784 x 500 units in single precision,
+    a cell of Grosse et al. (2013), Table 2, with `--steps` in place of 100,000. The share of the
+    device's peak is that of the two matrix products alone (`--peak`, in Tflop/s).
+regression
+    Hamiltonian transitions on a logistic regression of 10,000 rows, in double precision.
+
+Each device runs in a process of its own. Milliseconds are per annealing step, the difference of two
+lengths, so that compilation and what a call costs at its ends are left out.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+import jax
+import numpy as np
+import pymc as pm
+
+import pymc_anneal as pma
+
+from pymc_anneal import rbm
+from pymc_anneal.engine import Block, run_block
+
+warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
+
+VISIBLE, HIDDEN, ROWS = 784, 500, 10_000
+
+
+def machine(particles: int, steps: int) -> Block:
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, 0.1, (VISIBLE, HIDDEN)).astype(np.float32)
+    model = rbm.RBM(rng.normal(-1, 1, VISIBLE), rng.normal(0, 1, HIDDEN), weights)
+    reference = rbm.uniform_reference(VISIBLE, HIDDEN, np.float32)
+    path = rbm.GeometricRBMPath(reference.visible_bias, model)
+    start = rng.integers(0, 2, (particles, VISIBLE)).astype(np.float32)
+    betas, seed = pma.linear_schedule(steps), np.random.SeedSequence(1)
+    return Block(path, rbm.BlockedGibbs(), betas, start, 1, seed)
+
+
+def regression(particles: int, steps: int) -> Block:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(ROWS, 10))
+    y = rng.uniform(size=ROWS) < 1 / (1 + np.exp(-x @ rng.normal(0, 0.5, size=10)))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0, 1, shape=10)
+        pm.Bernoulli("y", logit_p=pm.math.dot(x, beta), observed=y.astype(int))
+    compiled, seed = pma.compile_model(model), np.random.SeedSequence(1)
+    path, kernel = pma.GeometricPath(compiled.log_terms), pma.HMC(0.1, 3, 0.1)
+    start = compiled.sample_prior(seed, particles)
+    return Block(path, kernel, pma.power_schedule(steps, 4.0), start, 1, seed)
+
+
+def seconds_a_step(make, particles: int, steps: int) -> float:
+    """Return the time of a step, warm."""
+    times = []
+    for count in (steps, 2 * steps):
+        block = make(particles, count)
+        run_block(block)  # compiles
+        begin = time.perf_counter()
+        run_block(block)
+        times.append(time.perf_counter() - begin)
+    return (times[1] - times[0]) / steps
+
+
+def report(args: argparse.Namespace) -> None:
+    """Print the row of this process's device."""
+    device = jax.devices()[0]
+    flops = 4 * args.particles * VISIBLE * HIDDEN
+    once = seconds_a_step(machine, args.particles, args.steps)
+    share = f"{flops / once / args.peak / 1e12:8.1%}" if device.platform == "gpu" else ""
+    other = seconds_a_step(regression, args.particles // 5, max(args.steps // 20, 10))
+    print(f"{device.device_kind:24} {1e3 * once:10.2f} {1e3 * other:11.2f} {share}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--particles", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--peak", type=float, default=67.0, help="Tflop/s in single precision")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.here:
+        report(args)
+        return
+    print(f"{'ms a step':24} {'machine':>10} {'regression':>11}  of peak", flush=True)
+    for platform in ("cpu", "cuda"):
+        settings = {**os.environ, "JAX_PLATFORMS": platform}
+        command = [sys.executable, __file__, "--here", *sys.argv[1:]]
+        failed = subprocess.run(command, env=settings, stderr=subprocess.DEVNULL).returncode
+        if failed and platform == "cuda":
+            print("no GPU that JAX can see")
+
+
+if __name__ == "__main__":
+    main()
