@@ -285,12 +285,16 @@ def _onto(start: Start, path: Path) -> Start:
 
 
 def _counted(start: Start, pilot: Pilot) -> float:
-    """Predict the evaluations of the counted run on the path of a pilot."""
+    """Predict the evaluations of the counted run on the path of a pilot, at the least.
+
+    A long autocorrelation time is a rough one; nothing is spent on the strength of it.
+    """
     options = start.session.options
     particles = options.draws * options.chains
     if options.fixed_steps is not None:
         return options.fixed_steps * float(pilot.cost.mean()) * particles
-    return predicted_cost(pilot) / TARGET_VARIANCE * particles
+    mixing = replace(pilot, tau=np.minimum(pilot.tau, 1.0))
+    return predicted_cost(mixing) / TARGET_VARIANCE * particles
 
 
 def _span(base: Path, first: np.ndarray, last: np.ndarray) -> float:
