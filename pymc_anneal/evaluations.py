@@ -29,7 +29,8 @@ def evaluations(transition: Transition, betas: np.ndarray) -> np.ndarray:
 
 def _cost(kernel: Any) -> np.ndarray:
     if isinstance(kernel, Composition):
-        return np.sum([_cost(part) for part in kernel.kernels], axis=0)
+        # Some parts cost the same at every temperature, others not.
+        return sum((_cost(part) for part in kernel.kernels), np.asarray(0))
     if isinstance(kernel, OnCoordinates):
         return _cost(kernel.kernel)
     if not hasattr(kernel, "cost"):

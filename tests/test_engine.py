@@ -19,11 +19,10 @@ from pymc_anneal.engine import (
     Block,
     BlockResult,
     NanDensityError,
-    Stats,
-    merge_stats,
     run_block,
 )
 from pymc_anneal.executors import run_blocks
+from pymc_anneal.stats import Stats, merge_stats
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)

@@ -247,6 +247,12 @@ class TestTunedTransition:
         taken = [2 * int(self.kernel.at(jnp.asarray(b)).n_steps) + 1 for b in betas]
         np.testing.assert_array_equal(evaluations(self.kernel, betas), taken)
 
+    def test_evaluations_of_a_composition(self) -> None:
+        # One part costs the same at every temperature, the other does not.
+        gibbs, betas = pma.Gibbs([4], [(0, 3)]), np.array([0.0, 0.5, 1.0])
+        both = TunedTransition(self.kernel.betas, pma.Composition([gibbs, self.kernel.kernel]))
+        np.testing.assert_array_equal(evaluations(both, betas), 3 + evaluations(self.kernel, betas))
+
     def test_one_temperature(self) -> None:
         kernels = pma.HMC(step_size=jnp.array([0.3]), n_steps=jnp.array([2]), scale=jnp.ones(1))
         single = TunedTransition(jnp.array([1.0]), kernels)
