@@ -24,8 +24,8 @@ demo: $(VENV)/installed-examples  ## the radiata pine comparison, against the ex
 
 # Several tests compile at once, which XLA does on one core each; more workers than cores only
 # compete. Nearly every program runs once and for a moment, so XLA optimises less: a third of the
-# time of the suite. The slow tests run as users run. The import beforehand lets ArviZ 0.23 write its daily notice from one process:
-# two workers that write it at the same moment fail.
+# time of the suite. The slow tests run as users run. The import beforehand lets ArviZ 0.23 write
+# its daily notice from one process: two workers that write it at the same moment fail.
 test: $(VENV)/installed-test  ## the test suite, slow tests left out
 	@$(BIN)/python -W ignore -c 'import arviz'
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
@@ -45,7 +45,8 @@ format: $(VENV)/installed-dev  ## rewrite the sources the way lint wants them
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## the documentation, its code cells executed (in docs/_build/html)
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" $(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+		$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
 BENCHMARKS ?= $(filter-out benchmarks/models.py,$(wildcard benchmarks/*.py))

@@ -33,7 +33,7 @@ from pymc_anneal.engine import Block, run_block
 from pymc_anneal.estimators import ais, effective_sample_size
 from pymc_anneal.pilot import run_pilot
 from pymc_anneal.plan import effective_length
-from pymc_anneal.results import resample
+from pymc_anneal.resampling import resample
 from pymc_anneal.reverse import both_directions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -20,14 +20,8 @@ from pymc_anneal.diagnostics import Verdict, discrepancies, judge, log_weight_va
 from pymc_anneal.estimators import ais
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.options import Surveyed
-from pymc_anneal.results import (
-    Run,
-    annealing_dataset,
-    dataset,
-    equal_weights,
-    library_attrs,
-    to_container,
-)
+from pymc_anneal.resampling import equal_weights
+from pymc_anneal.results import Run, annealing_dataset, dataset, library_attrs, to_container
 from pymc_anneal.reverse import Reverse
 from pymc_anneal.rounds import Outcome, Session
 from pymc_anneal.start import Start

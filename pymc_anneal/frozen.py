@@ -103,6 +103,8 @@ def anneal(
     with nullcontext(executor) if executor else ThreadPoolExecutor(workers) as crew:
         results = run_blocks(blocks, crew, display.block, store)
     first, particles = blocks[0], sum(len(block.position) for block in blocks[: len(results)])
+    # A forward run moves at the new temperature of a step, a reverse one at the old.
+    moved_at = np.maximum(first.betas[1:], first.betas[:-1])
     return FrozenRun(
         betas=first.betas,
         log_weight=np.concatenate([r.log_weight for r in results], axis=1),
@@ -112,7 +114,7 @@ def anneal(
         seconds=sum(r.seconds for r in results) / min(workers, len(results)),
         rungs=first.rungs,
         population=len(first.position) // first.chains if first.resample else 1,
-        evaluations=particles * int(evaluations(first.transition, first.betas[1:]).sum()),
+        evaluations=particles * int(evaluations(first.transition, moved_at).sum()),
         ladder=Ladder(
             *(np.concatenate(v, axis=2) for v in zip(*(r.ladder for r in results), strict=True))
         ),

@@ -31,7 +31,8 @@ from pymc_anneal.options import Options, seed_sequence
 from pymc_anneal.paths import GeometricPath
 from pymc_anneal.plan import effective_length
 from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.results import dataset, equal_weights, library_attrs
+from pymc_anneal.resampling import equal_weights
+from pymc_anneal.results import dataset, library_attrs
 from pymc_anneal.rounds import Session, explaining_nan, plan_run, survey
 from pymc_anneal.schedules import check_schedule, variational_schedule
 

@@ -1,10 +1,11 @@
-"""Systematic resampling of populations on the way (Del Moral, Doucet & Jasra 2006).
+"""Systematic resampling, of populations on the way (Del Moral, Doucet & Jasra 2006) and at the end.
 
 Where the effective sample size of a population's running weights falls below a share of its
 particles, those are drawn anew in proportion to their weights, and each continues with the mean
 weight. With a frozen schedule and frozen kernels the mean weight at the end is an unbiased
 estimate of Z whatever the rule that decides when (Whiteley, Lee & Heine 2016). The particles of a
-population then share ancestors: only populations are independent of each other.
+population then share ancestors: only populations are independent of each other. At the end of a
+run its particles are resampled to draws of equal weight.
 """
 
 import jax
@@ -15,7 +16,7 @@ from jax.scipy.special import logsumexp
 
 from pymc_anneal.base import KernelState, Scalar
 
-__all__ = ["resample_populations", "systematic"]
+__all__ = ["equal_weights", "resample", "resample_populations", "systematic"]
 
 
 def resample_populations(
@@ -69,3 +70,39 @@ def systematic(rng: np.random.Generator, weight: np.ndarray, draws: int) -> np.n
     edges = np.cumsum(weight) / weight.sum()
     points = (np.arange(draws) + rng.uniform()) / draws
     return np.searchsorted(edges, points, side="right").clip(0, len(weight) - 1)
+
+
+def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Systematic resampling of one chain; return indices of shape ``(draws,)``, shuffled."""
+    weight = np.exp(log_weight - log_weight.max())
+    return rng.permutation(systematic(rng, weight, draws))
+
+
+def equal_weights(
+    position: np.ndarray,
+    log_weight: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    together: bool = False,
+) -> np.ndarray:
+    """Resample the particles of each chain to equal weights.
+
+    Parameters
+    ----------
+    position, log_weight : ndarray, shapes (chains, particles, d) and (chains, particles)
+    draws
+        Number in each chain.
+    rng
+        Source of randomness.
+    together
+        Whether to keep the order of the particles, so that copies are neighbours.
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, d)
+    """
+    index = np.stack([resample(row, draws, rng) for row in log_weight])
+    if together:
+        index = np.sort(index, axis=1)
+    return np.take_along_axis(position, index[:, :, None], axis=1)

@@ -9,11 +9,12 @@ rectangular numbers; words are attributes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import xarray as xr
+
+import pymc_anneal
 
 from pymc_anneal.compat import container, group, has_group
 from pymc_anneal.diagnostics import Verdict, discrepancies, weight_pareto_k
@@ -25,7 +26,6 @@ from pymc_anneal.estimators import (
     population_interval,
     population_means,
 )
-from pymc_anneal.resampling import systematic
 from pymc_anneal.stats import Stats
 
 __all__ = [
@@ -34,9 +34,7 @@ __all__ = [
     "annealing_dataset",
     "dataset",
     "log_evidence",
-    "equal_weights",
     "library_attrs",
-    "resample",
     "to_container",
 ]
 
@@ -180,47 +178,11 @@ def dataset(
     return xr.Dataset(variables, coords=index, attrs=dict(attrs or {}))
 
 
-def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Systematic resampling of one chain; return indices of shape ``(draws,)``, shuffled."""
-    weight = np.exp(log_weight - log_weight.max())
-    return rng.permutation(systematic(rng, weight, draws))
-
-
-def equal_weights(
-    position: np.ndarray,
-    log_weight: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
-    *,
-    together: bool = False,
-) -> np.ndarray:
-    """Resample the particles of each chain to equal weights.
-
-    Parameters
-    ----------
-    position, log_weight : ndarray, shapes (chains, particles, d) and (chains, particles)
-    draws
-        Number in each chain.
-    rng
-        Source of randomness.
-    together
-        Whether to keep the order of the particles, so that copies are neighbours.
-
-    Returns
-    -------
-    ndarray, shape (chains, draws, d)
-    """
-    index = np.stack([resample(row, draws, rng) for row in log_weight])
-    if together:
-        index = np.sort(index, axis=1)
-    return np.take_along_axis(position, index[:, :, None], axis=1)
-
-
 def library_attrs() -> dict[str, str]:
     """Return the attributes that name this library, as ArviZ has them."""
     return {
         "inference_library": "pymc_anneal",
-        "inference_library_version": version("pymc_anneal"),
+        "inference_library_version": pymc_anneal.__version__,
     }
 
 

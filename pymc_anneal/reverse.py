@@ -25,7 +25,7 @@ from pymc_anneal.engine import Block
 from pymc_anneal.estimators import BridgeEstimate, ais, bar, jackknife_error
 from pymc_anneal.frozen import FrozenRun
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.results import equal_weights
+from pymc_anneal.resampling import equal_weights
 from pymc_anneal.rounds import Outcome, Session
 
 __all__ = ["Reverse", "both_directions", "disagreement", "resolve_posterior", "run_reverse"]

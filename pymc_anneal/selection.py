@@ -131,17 +131,18 @@ class MomentAverages:
         """
         seed_fit, seed_survey = seed.spawn(2)
         laid = self._fitted(start, kernel, posterior, seed_fit, allowed[0])
+        spent = laid.evaluations - start.evaluations
         try:
             found = survey(laid.session, kernel, seed_survey, allowed[1])
         except PilotTooLongError as error:
-            raise MomentMatchingError(str(error), laid.evaluations + error.evaluations) from error
+            raise MomentMatchingError(str(error), spent + error.evaluations) from error
         for pilot in laid.earlier:
             spread = np.hypot(found.log_z_mcse, pilot.log_z_mcse)
             if abs(found.log_z - pilot.log_z) > _DISAGREEMENT * spread:
                 raise MomentMatchingError(
                     "transitions do not mix along it: the pilots of both paths disagree, "
                     f"{found.log_z:.2f} and {pilot.log_z:.2f}",
-                    laid.evaluations + found.evaluations,
+                    spent + found.evaluations,
                 )
         return replace(laid, pilot=found)
 

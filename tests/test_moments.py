@@ -15,8 +15,12 @@ import pymc_anneal as pma
 from pymc_anneal.base import LogTerms
 from pymc_anneal.compat import container
 from pymc_anneal.moments import MomentMatchingError, MomentSpline, fit_moment_spline
+from pymc_anneal.options import Options
 from pymc_anneal.pilot import run_pilot
+from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import dataset
+from pymc_anneal.rounds import Session, survey
+from pymc_anneal.start import Start
 
 D, ROWS, NOISE, AWAY = 2, 10, 0.5, 4.0
 
@@ -187,6 +191,18 @@ class TestSampleAis:
         assert abs(z) < 4
         assert "too short for another to pay" in idata["evidence"].attrs["path_refused"]
         assert idata["evidence"].attrs["path"] == "GeometricPath"
+
+
+def test_what_a_refused_path_took_counts_once() -> None:
+    """On top of what the start had already taken, here more than any path does."""
+    model, options = compiled()[0], Options(draws=50, chains=2, steps="auto", target_mcse=0.1)
+    path, seeds = pma.GeometricPath(model.log_terms), np.random.SeedSequence(2).spawn(3)
+    display = ProgressDisplay(False)
+    session = Session(model, path, model.sample_prior, options, display, seeds[0])
+    start = Start(session, "prior", survey(session, pma.HMC(), seeds[1]), evaluations=10**9)
+    with pytest.raises(MomentMatchingError, match="the pilot took more than 1 eval") as caught:
+        pma.MomentAverages().surveyed(start, pma.HMC(), None, seeds[2], (np.inf, 1.0))
+    assert 0 < caught.value.evaluations < 10**9
 
 
 def test_unknown_names() -> None:

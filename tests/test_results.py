@@ -7,7 +7,8 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.estimators import ais, bootstrap_interval
-from pymc_anneal.results import combined_log_weights, dataset, resample
+from pymc_anneal.resampling import resample
+from pymc_anneal.results import combined_log_weights, dataset
 
 
 class TestResample:

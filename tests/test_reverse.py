@@ -20,6 +20,8 @@ import pymc_anneal as pma
 from pymc_anneal import sampling
 from pymc_anneal.compat import container, group
 from pymc_anneal.engine import Block, run_block
+from pymc_anneal.frozen import anneal
+from pymc_anneal.progress import ProgressDisplay
 from pymc_anneal.results import dataset
 from pymc_anneal.reverse import disagreement, reversal_of
 from tests.cases import (
@@ -96,6 +98,17 @@ class TestWrongTwins:
 
     def test_reversal_twice(self) -> None:
         assert self.kernel.reversal().reversal() is self.kernel
+
+
+def test_both_directions_cost_the_same() -> None:
+    # Trajectories of 3, 3, 2 and 4 steps, by temperature: a reverse run moves at the old one.
+    (kernel,) = (case.make() for case in TRANSITIONS if case.name == "tuned")
+    path, betas = pma.GeometricPath(log_gamma_terms), pma.power_schedule(4, 2.0)
+    position = log_gamma_draws(0.0, 20, np.random.default_rng(1))
+    for schedule in (betas, betas[::-1].copy()):
+        block = Block(path, kernel, schedule, position, 2, np.random.SeedSequence(1))
+        run = anneal([block], ProgressDisplay(False), "")
+        assert run.evaluations == 20 * (7 + 7 + 5 + 9)
 
 
 class TestDisagreement:

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import jax
 import numpy as np
+
+import pymc_anneal
 
 from pymc_anneal import schedules
 from pymc_anneal.base import Transition
@@ -31,11 +32,10 @@ from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function, uniform_reference
 from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
 from pymc_anneal.rbm.splines import MomentSpline
-from pymc_anneal.results import Run, dataset, equal_weights, library_attrs, to_container
+from pymc_anneal.resampling import equal_weights
+from pymc_anneal.results import Run, dataset, library_attrs, to_container
 
 __all__ = ["sample_ais"]
-
-__version__ = version("pymc_anneal")
 
 TRANSITIONS = {"gibbs": BlockedGibbs, "perfect": PerfectTransition}
 _BARRIER = 12.0  # not known without a pilot: many rungs rather than few
@@ -310,7 +310,7 @@ def _result(
             ),
             "seconds": seconds,
         },
-        words=words | {"versions": f"pymc_anneal {__version__}, jax {jax.__version__}"},
+        words=words | {"versions": f"pymc_anneal {pymc_anneal.__version__}, jax {jax.__version__}"},
         ladder=finished.ladder,
         rungs=finished.rungs,
         log_reference=reference_log_partition_function(setup.reference),
