@@ -28,7 +28,7 @@ from pymc_anneal.engine import Block, NanDensityError
 from pymc_anneal.estimators import ais, population_means
 from pymc_anneal.frozen import FrozenRun, anneal, spaced_rungs
 from pymc_anneal.model import CompiledModel
-from pymc_anneal.options import Options, Surveyed, needs_pilot
+from pymc_anneal.options import Options, Surveyed, needs_pilot, seed_sequence
 from pymc_anneal.pilot import Pilot, run_pilot
 from pymc_anneal.plan import Plan, effective_length, make_plan, refine, trial_steps
 from pymc_anneal.progress import ProgressDisplay
@@ -56,6 +56,11 @@ class Session:
     seed: np.random.SeedSequence
     executor: Executor | None = None
     journal: Journal = field(default_factory=Journal)
+
+    @property
+    def pilot_seed(self) -> np.random.SeedSequence:
+        """Seed of the pilot, wherever it is run."""
+        return seed_sequence(self.seed).spawn(1)[0]
 
     def blocks(
         self,
@@ -148,9 +153,9 @@ def run_rounds(session: Session, kernel: Transition, pilot: Pilot | None = None)
     Outcome
     """
     options = session.options
-    seed_pilot, seed_trial, seed_rounds = session.seed.spawn(3)
+    _, seed_trial, seed_rounds = session.seed.spawn(3)
     if pilot is None and _needs_pilot(options, kernel):
-        pilot = survey(session, kernel, seed_pilot)
+        pilot = survey(session, kernel, session.pilot_seed)
     transition = kernel if pilot is None else pilot.transition
     steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
     if pilot is not None and options.fixed_steps is None:

@@ -40,7 +40,7 @@ __all__ = [
     "resolve_route",
 ]
 
-_SHARE = 0.3  # of the cost of a geometric run: what "auto" may spend to better it
+_SHARE = 0.25  # of the cost of a geometric run: what "auto" may spend to better it
 _DISAGREEMENT = 4.0  # standard errors between the pilots of two paths
 _LEAST = 0.2  # of a pilot: fewer evaluations than that lay out no spline
 
@@ -91,7 +91,7 @@ class MomentAverages:
     def lay_out(self, start: Start, kernel, posterior, seed) -> Start:
         """Fit the spline, or raise with the reason why it cannot be fitted."""
         if posterior is None:
-            start = _surveyed(start, kernel, seed.spawn(1)[0])
+            start = _surveyed(start, kernel)
         try:
             return self.surveyed(start, kernel, posterior, seed)
         except MomentMatchingError as error:
@@ -188,7 +188,7 @@ class QAverages:
 
     def lay_out(self, start: Start, kernel, posterior, seed) -> Start:
         """Set the level and q from the pilot."""
-        start = _surveyed(start, kernel, seed.spawn(1)[0])
+        start = _surveyed(start, kernel)
         pilot, base = start.pilot, start.session.path
         assert pilot is not None
         first = start.session.draw_reference(seed.spawn(1)[0], len(pilot.position))
@@ -206,7 +206,7 @@ class Cheapest:
 
     def lay_out(self, start: Start, kernel, posterior, seed) -> Start:
         """Survey both, within a share of the cost of the geometric run."""
-        start = _surveyed(start, kernel, seed.spawn(1)[0])
+        start = _surveyed(start, kernel)
         pilot = start.pilot
         assert pilot is not None
         costs = {"geometric": predicted_cost(pilot)}
@@ -269,10 +269,11 @@ def check_ends(path: Path, compiled: CompiledModel, seed: np.random.SeedSequence
                 )
 
 
-def _surveyed(start: Start, kernel: Transition, seed: np.random.SeedSequence) -> Start:
+def _surveyed(start: Start, kernel: Transition) -> Start:
+    """Return the start with its pilot: the very one that a geometric run would have."""
     if start.pilot is not None:
         return start
-    return replace(start, pilot=survey(start.session, kernel, seed))
+    return replace(start, pilot=survey(start.session, kernel, start.session.pilot_seed))
 
 
 def _spent(start: Start, evaluations: int) -> Start:

@@ -11,9 +11,10 @@ Linear tilts move the prior and leave its curvature alone: what was log-concave 
 also stretch it, until it spans prior and posterior; where the likelihood is far from quadratic,
 they may match an average of moments by two separate modes, between which no transition moves.
 
-Coordinates are bounded smoothly, ``s = z / (1 + (z / c)^4)^(1/4)``: within the range of prior and
-posterior ``s`` is ``z``, and far outside it the tilt is constant, so that every ``eta`` with
-``eta_V >= 0`` is a proper density even where the prior has heavy tails.
+The coordinates are scores of those of ``x`` (:mod:`scores`), in which the prior has light tails: a
+linear tilt of a heavy tail has a second mode in it. And they are bounded smoothly,
+``s = z / (1 + (z / c)^4)^(1/4)``: within the range of prior and posterior ``s`` is ``z``, and far
+outside it the tilt is constant, so that every ``eta`` with ``eta_V >= 0`` is a proper density.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base import Path, Scalar
+from pymc_anneal.scores import Scores
 
 __all__ = ["STATISTICS", "SplinePath", "TiltedPrior", "TiltedTerms"]
 
@@ -55,9 +57,11 @@ class TiltedPrior:
     base : Path
         Geometric path from the reference to the posterior, whose velocity is ``V``.
     centre, scale, bound : Array, shape (d,)
-        ``z = (x - centre) / scale`` and ``c``.
+        ``z = (u - centre) / scale`` and ``c``.
     statistics : str
         Beside ``V``: "linear", "squares" (and linear) or "products" (and linear).
+    scores : Scores, optional
+        Give ``u`` for ``x``; default: ``u = x``.
     """
 
     base: Path
@@ -65,23 +69,25 @@ class TiltedPrior:
     scale: Any
     bound: Any
     statistics: str = field(default="linear", metadata={"static": True})
+    scores: Scores | None = None
 
     @classmethod
     def around(
         cls, base: Path, first: np.ndarray, last: np.ndarray, statistics: str = "linear"
     ) -> "TiltedPrior":
         """Return the family standardised to draws of both ends, shape ``(n, d)`` each."""
-        n = min(len(first), len(last))
-        both = np.concatenate([first[:n], last[:n]])
+        n, scores = min(len(first), len(last)), Scores.of(first)
+        both = np.asarray(scores(np.concatenate([first[:n], last[:n]])))
         low, centre, high = np.quantile(both, [0.16, 0.5, 0.84], axis=0)
         scale = np.where(high > low, 0.5 * (high - low), 1.0)
         reach = np.quantile(np.abs(both - centre) / scale, 0.98, axis=0)
-        return cls(base, centre, scale, _BOUND * np.maximum(reach, 1.0), statistics)
+        return cls(base, centre, scale, _BOUND * np.maximum(reach, 1.0), statistics, scores)
 
     def evaluate(self, position: jax.Array) -> TiltedTerms:
         """Return the terms at ``(n, d)`` positions."""
         terms = self.base.evaluate(position)
-        z = (position - self.centre) / self.scale
+        u = position if self.scores is None else self.scores(position)
+        z = (u - self.centre) / self.scale
         s = z / (1 + (z / self.bound) ** 4) ** 0.25
         log_likelihood = self.base.velocity(terms, 0.0)
         parts = [log_likelihood[:, None], s, STATISTICS[self.statistics](s)]

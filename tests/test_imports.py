@@ -18,7 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 # A module imports only modules of a lower line.
 LAYERS = [
-    {"base"},
+    {"base", "scores"},
     {
         "paths",
         "schedules",

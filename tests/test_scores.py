@@ -1,0 +1,81 @@
+"""Scores: what they leave as it is, what they compress, and what becomes of a tilt by them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scipy import stats
+
+from pymc_anneal.base import LogTerms
+from pymc_anneal.paths import GeometricPath
+from pymc_anneal.scores import Scores
+from pymc_anneal.tilted import TiltedPrior
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def quantiles(distribution, n: int = 4000) -> np.ndarray:
+    return distribution.ppf((np.arange(n) + 0.5) / n)[:, None]
+
+
+GRID = np.linspace(-6.0, 6.0, 25)[:, None]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_normal_coordinates_stay_straight(seed: int) -> None:
+    draws = np.random.default_rng(seed).normal(3.0, 2.0, size=(1000, 4))
+    np.testing.assert_allclose(Scores.of(draws)(GRID), np.tile(GRID, 4), atol=1e-8)
+
+
+def test_light_tails_stay_straight() -> None:
+    scores = Scores.of(quantiles(stats.uniform(-1, 2)))
+    np.testing.assert_allclose(scores(GRID), GRID, atol=1e-8)
+
+
+@pytest.mark.parametrize("delta", [0.8, 1.5])
+def test_inverts_a_hyperbolic_sine(delta: float) -> None:
+    """Draws of ``delta sinh(N(0, 1) / delta)``: the scores are normal again."""
+    z = quantiles(stats.norm())
+    scores = np.asarray(Scores.of(delta * np.sinh(z / delta))(delta * np.sinh(z / delta)))
+    np.testing.assert_allclose(scores, z, rtol=0.02, atol=0.01)
+
+
+def test_each_side_has_its_own() -> None:
+    """A log-normal variable has one heavy tail."""
+    scores = Scores.of(quantiles(stats.lognorm(0.7)))
+    assert scores.upper[0] < 5
+    assert scores.lower[0] > 1e3
+
+
+def test_constant_coordinate() -> None:
+    scores = Scores.of(np.ones((50, 2)))
+    assert np.isfinite(scores(np.ones((3, 2)))).all()
+
+
+def hills(family: TiltedPrior, tilt: float) -> int:
+    """Count the maxima of a tilted prior."""
+    terms = family.evaluate(jnp.linspace(-10.0, 300.0, 31_001)[:, None])
+    log_density = np.asarray(terms.log_base + tilt * terms.statistics[:, 1])
+    inner = log_density[1:-1]
+    return int(((inner > log_density[:-2]) & (inner >= log_density[2:])).sum())
+
+
+@pytest.mark.parametrize("tilt", [0.3, 0.5, 1.0])
+def test_a_tilt_moves_a_heavy_tail_as_a_whole(tilt: float) -> None:
+    """The hill of Student's t moves; along the coordinate itself its tail becomes a second one."""
+    base = GeometricPath(lambda x: LogTerms(student_t(x[0]), -((x[0] - 10) ** 2)))
+    prior, posterior = quantiles(stats.t(4)), quantiles(stats.norm(10, 0.4))
+    family = TiltedPrior.around(base, prior, posterior)
+    assert hills(family, tilt * float(family.scale[0])) == 1
+    plain = TiltedPrior(base, np.zeros(1), np.ones(1), np.full(1, 60.0))
+    assert hills(plain, tilt) == 2
+
+
+def student_t(x):
+    """Return the log density of Student's t with four degrees of freedom, up to a constant."""
+    return -2.5 * jnp.log1p(x**2 / 4)
