@@ -91,7 +91,7 @@ def negative_binomial() -> pm.Model:
     return model
 
 
-def two_modes() -> pm.Model:
+def distant_modes() -> pm.Model:
     """Two separate modes, five prior deviations out."""
     with pm.Model() as model:
         x = pm.Normal("x", 0, 1, shape=3)
@@ -146,7 +146,7 @@ MODELS: dict[str, Callable[[], pm.Model]] = {
         logistic,
         poisson,
         negative_binomial,
-        two_modes,
+        distant_modes,
         scale,
         hierarchical,
         mixture,

@@ -25,6 +25,7 @@ def main() -> None:
     figure, axis = plt.subplots(figsize=(5, 3.6), layout="constrained")
     for name in ("VAROPT", "VAROPT0.003", "LINEAR", "GMS13", "SM08"):
         key = {"machine": MACHINE, "reference": "base rate", "schedule": name, "steps": STEPS}
+        key["scale"] = args.scale
         arguments = cells.schedule_arguments(key, model, base, None)
         betas = schedule(arguments)
         axis.plot(np.linspace(0, 1, len(betas)), betas, label=name)
