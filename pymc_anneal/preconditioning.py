@@ -26,6 +26,7 @@ def scale_of(
     weight: np.ndarray,
     gradient: np.ndarray | None = None,
     dense: bool = True,
+    largest: int = _MAX_DENSE,
 ) -> np.ndarray:
     """Return the scale of a density.
 
@@ -39,6 +40,8 @@ def scale_of(
         Gradients of the log density at the particles; those that are not finite are left out.
     dense
         Whether correlations may count.
+    largest
+        Dimension up to which they do: a kernel multiplies by the matrix at every step.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def scale_of(
     g = x if gradient is None else _centred(gradient, weight)
     deviation = np.sqrt(weight @ x**2) if gradient is None else _balance(weight, x, g)
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
-    if not dense or d == 1 or d > _MAX_DENSE or ess < 2 * d:
+    if not dense or d == 1 or d > largest or ess < 2 * d:
         return deviation
     if gradient is None:
         ridge = d / (d + ess)

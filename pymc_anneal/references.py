@@ -41,6 +41,7 @@ __all__ = [
 FAMILIES = ("gaussian", "student_t")
 _DEGREES_OF_FREEDOM = 10.0
 _MAX_DRAWS = 4000
+_MAX_DENSE = 512  # a density multiplies by the matrix once
 _STARTS = 64
 
 
@@ -230,7 +231,7 @@ def fit_to_draws(
     _checked_family(family)
     with jax.enable_x64(True):
         gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
-    scale = scale_of(draws, np.ones(len(draws)), gradient)
+    scale = scale_of(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
     sound = np.isfinite(gradient).all(axis=1)
     # A Newton step from the mean of the draws: exact for a Gaussian, its noise cancels.
     slope = gradient[sound].mean(axis=0)

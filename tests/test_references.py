@@ -76,12 +76,14 @@ def regression(sd: float = 100.0, d: int = 20):
 
 
 class TestFits:
-    def test_gaussian_posterior_is_found_exactly(self) -> None:
+    @pytest.mark.parametrize("d", [4, 100])
+    def test_gaussian_posterior_is_found_exactly(self, d: int) -> None:
         """From draws of something else: the gradients tell mean and covariance."""
-        model, _, mean, covariance = regression(d=4)
+        model, _, mean, covariance = regression(d=d)
         compiled = pma.compile_model(model)
-        draws = mean + np.random.default_rng(1).normal(size=(300, 4))
+        draws = mean + np.random.default_rng(1).normal(size=(300, d))
         fitted = fit_to_draws(compiled, draws)
+        assert np.shape(fitted.scale) == (d, d)
         np.testing.assert_allclose(fitted.mean, mean, atol=0.01 * np.sqrt(covariance.max()))
 
     def test_laplace(self) -> None:
