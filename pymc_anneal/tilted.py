@@ -14,7 +14,7 @@ they may match an average of moments by two separate modes, between which no tra
 The coordinates are scores of those of ``x`` (:mod:`scores`), in which the prior has light tails: a
 linear tilt of a heavy tail has a second mode in it. And they are bounded smoothly,
 ``s = z / (1 + (z / c)^4)^(1/4)``: within the range of prior and posterior ``s`` is ``z``, and far
-outside it the tilt is constant, so that every ``eta`` with ``eta_V >= 0`` is a proper density.
+outside it the tilt is bounded, so that every ``eta`` with ``eta_V >= 0`` is a proper density.
 """
 
 from collections.abc import Callable

@@ -206,7 +206,8 @@ def scores(name: str, seeds: int) -> np.ndarray:
     for seed in range(seeds):
         try:
             idata = pma.sample_ais(model=model, path="moment", random_seed=seed, progressbar=False)
-        except ValueError:
+        except ValueError as error:
+            assert "There is no moment-averaged path" in str(error)
             continue
         evidence = pma.log_evidence(idata)
         found.append((evidence.log_evidence - problem.log_evidence) / evidence.mcse)

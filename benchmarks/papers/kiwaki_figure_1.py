@@ -24,8 +24,8 @@ def main() -> None:
     base = cells.reference_of(args, "base rate", model)
     figure, axis = plt.subplots(figsize=(5, 3.6), layout="constrained")
     for name in ("VAROPT", "VAROPT0.003", "LINEAR", "GMS13", "SM08"):
-        key = {"machine": MACHINE, "reference": "base rate", "schedule": name, "steps": STEPS}
-        key["scale"] = args.scale
+        key = {"machine": MACHINE, "reference": "base rate", "scale": args.scale}
+        key |= {"schedule": name, "steps": STEPS}
         arguments = cells.schedule_arguments(key, model, base, None)
         betas = schedule(arguments)
         axis.plot(np.linspace(0, 1, len(betas)), betas, label=name)
