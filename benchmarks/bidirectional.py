@@ -28,13 +28,14 @@ import numpy as np
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import reversal_of
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.estimators import ais, effective_sample_size
-from pymc_anneal.pilot import run_pilot
-from pymc_anneal.plan import effective_length
-from pymc_anneal.resampling import resample
-from pymc_anneal.reverse import both_directions
+from pymc_anneal.adaptation.pilot import run_pilot
+from pymc_anneal.adaptation.plan import effective_length
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.annealing.resampling import resample
+from pymc_anneal.base.contracts import reversal_of
+from pymc_anneal.evidence.ais import ais, effective_sample_size
+from pymc_anneal.evidence.bennett import both_directions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

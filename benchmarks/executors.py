@@ -20,8 +20,8 @@ import pymc as pm
 
 import pymc_anneal as pma
 
-from pymc_anneal.engine import Block
-from pymc_anneal.executors import run_blocks
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.execution.workers import run_blocks
 
 WORKERS, BLOCKS, PARTICLES = 2, 8, 500
 ONE_THREAD = {"NPROC": "1"}  # read by XLA when it starts

@@ -27,7 +27,8 @@ import pymc as pm
 import pymc_anneal as pma
 
 from pymc_anneal import rbm
-from pymc_anneal.engine import Block, run_block
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
 
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 

@@ -32,7 +32,8 @@ import numpy as np
 import pymc_anneal
 
 from pymc_anneal import HMC, GeometricPath
-from pymc_anneal.engine import Block, run_block
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
 
 LIMIT = 1.5
 LOG_2PI = float(np.log(2 * np.pi))

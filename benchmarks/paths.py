@@ -19,16 +19,17 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal import compile_model, variational_schedule
-from pymc_anneal.diagnostics import log_weight_variance
-from pymc_anneal.estimators import ais
-from pymc_anneal.options import Options
-from pymc_anneal.paths import GeometricPath
-from pymc_anneal.plan import effective_length, predicted_cost
-from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.rounds import Session, survey
-from pymc_anneal.selection import Cheapest, MomentAverages
-from pymc_anneal.start import Start
-from pymc_anneal.transitions import HMC
+from pymc_anneal.adaptation.plan import effective_length, predicted_cost
+from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.diagnostics import log_weight_variance
+from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.choose_path import Cheapest, MomentAverages
+from pymc_anneal.pipeline.choose_reference import Start
+from pymc_anneal.pipeline.rounds import survey
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.settings import Options
+from pymc_anneal.transitions.hmc import HMC
 
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 

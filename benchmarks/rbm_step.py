@@ -22,9 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal import rbm
-from pymc_anneal.engine import Block, run_block
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.rbm.model import uniform_reference
-from pymc_anneal.schedules import linear_schedule
+from pymc_anneal.schedules.fixed import linear_schedule
 
 
 def machine(visible: int, hidden: int) -> rbm.RBM:

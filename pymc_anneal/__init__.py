@@ -1,19 +1,25 @@
 """Bayesian model evidence for PyMC by annealed importance sampling."""
 
-__version__ = "0.1.0"
-
 from pymc_anneal import rbm
-from pymc_anneal.bridge import bridge_evidence
-from pymc_anneal.calibration import Calibration, calibrate
-from pymc_anneal.checkpoint import Checkpoint
-from pymc_anneal.comparison import LogBayesFactor, compare, log_bayes_factor
-from pymc_anneal.custom_path import CustomPath
-from pymc_anneal.discrete import compose_transition
+from pymc_anneal._version import __version__ as __version__
+from pymc_anneal.adaptation import fit_reference, laplace_reference
+from pymc_anneal.evidence import LogEvidence, bridge_evidence
+from pymc_anneal.execution import Checkpoint
 from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.modes import Mode, find_mode
-from pymc_anneal.panel import compare_estimators
-from pymc_anneal.paths import GeometricPath, ReferencePath
-from pymc_anneal.plots import (
+from pymc_anneal.paths import (
+    CustomPath,
+    GaussianReference,
+    GeometricPath,
+    ReferencePath,
+    StudentTReference,
+)
+from pymc_anneal.pipeline import MomentAverages, QAverages, compose_transition
+from pymc_anneal.results import (
+    LogBayesFactor,
+    compare,
+    compare_estimators,
+    log_bayes_factor,
+    log_evidence,
     plot_annealing,
     plot_compare,
     plot_log_weights,
@@ -24,16 +30,19 @@ from pymc_anneal.plots import (
     plot_sensitivity,
     plot_thermodynamic,
     plot_velocity,
+    repair_smc,
+    sensitivity,
+    summary,
 )
-from pymc_anneal.power_posterior import power_posterior
-from pymc_anneal.references import (
-    GaussianReference,
-    StudentTReference,
-    fit_reference,
-    laplace_reference,
+from pymc_anneal.sampling import (
+    Calibration,
+    Mode,
+    TemperedTransition,
+    calibrate,
+    find_mode,
+    power_posterior,
+    sample_ais,
 )
-from pymc_anneal.results import LogEvidence, log_evidence
-from pymc_anneal.sampling import sample_ais
 from pymc_anneal.schedules import (
     decelerate,
     geometric_schedule,
@@ -44,11 +53,6 @@ from pymc_anneal.schedules import (
     sigmoid_schedule,
     variational_schedule,
 )
-from pymc_anneal.selection import MomentAverages, QAverages
-from pymc_anneal.sensitivity import sensitivity
-from pymc_anneal.smc import repair_smc
-from pymc_anneal.summaries import summary
-from pymc_anneal.tempered import TemperedTransition
 from pymc_anneal.transitions import (
     HMC,
     MALA,
@@ -62,25 +66,25 @@ from pymc_anneal.transitions import (
 )
 
 __all__ = [
-    "HMC",
-    "MALA",
     "BlackJAXKernel",
     "Calibration",
     "Checkpoint",
     "CompiledModel",
-    "CustomPath",
-    "MomentAverages",
-    "QAverages",
     "Composition",
+    "CustomPath",
     "GaussianReference",
     "GeometricPath",
     "Gibbs",
+    "HMC",
     "IntegerWalk",
     "LogBayesFactor",
     "LogEvidence",
+    "MALA",
     "Mode",
+    "MomentAverages",
     "OnCoordinates",
     "PartialRefreshmentHMC",
+    "QAverages",
     "RandomWalkMetropolis",
     "ReferencePath",
     "StudentTReference",
@@ -121,3 +125,7 @@ __all__ = [
     "summary",
     "variational_schedule",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,10 +21,11 @@ from scipy import special, stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import KernelState, LogTerms, Path, Transition
-from pymc_anneal.qpath import QPath
-from pymc_anneal.tilted import SplinePath, TiltedPrior
-from pymc_anneal.transitions import TunedTransition
+from pymc_anneal.base.contracts import KernelState, LogTerms, Path, Transition
+from pymc_anneal.paths.moment_spline import SplinePath
+from pymc_anneal.paths.q_path import QPath
+from pymc_anneal.paths.tilted_prior import TiltedPrior
+from pymc_anneal.transitions.by_temperature import TunedTransition
 
 PRIOR_SHAPE, PRIOR_RATE = np.array([2.0, 3.5]), np.array([1.5, 0.8])
 COUNT, EXPOSURE = np.array([2.5, 1.0]), np.array([1.0, 1.6])

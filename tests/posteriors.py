@@ -9,7 +9,7 @@ import numpy as np
 
 from scipy.optimize import minimize
 
-from pymc_anneal.model import CompiledModel
+from pymc_anneal.model.compile import CompiledModel
 
 _BATCH = 100_000
 _MAX_BATCHES = 200

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from pymc_anneal.rbm import RBM, Moments
+from pymc_anneal.rbm.exact import Moments
+from pymc_anneal.rbm.model import RBM
 
 # A few hundred tests in all: a correct package fails one in 1e4 choices of the seeds.
 LEVEL = 1e-7

@@ -8,10 +8,10 @@ from problems import by_name
 
 import pymc_anneal as pma
 
-from pymc_anneal.bridge import bridge_evidence
-from pymc_anneal.compat import container
-from pymc_anneal.estimators import bar
-from pymc_anneal.results import dataset
+from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.evidence.bennett import bar
+from pymc_anneal.evidence.bridge_sampling import bridge_evidence
+from pymc_anneal.results.container import dataset
 
 
 class TestBar:

@@ -13,9 +13,9 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.calibration import rank_of
-from pymc_anneal.model import CompiledModel, compile_model
-from pymc_anneal.simulation import simulate, with_data
+from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.simulate import simulate, with_data
+from pymc_anneal.sampling.calibrate import rank_of
 from pymc_anneal.transitions import random_walk
 from tests.problems import by_name
 

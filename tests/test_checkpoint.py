@@ -20,9 +20,10 @@ import pymc_anneal as pma
 
 from pymc_anneal import checkpoint as module
 from pymc_anneal import executors, rounds
-from pymc_anneal.checkpoint import BlockStore, Checkpoint, Journal
-from pymc_anneal.engine import Block, BlockResult, Snapshot, Stopped, run_block
-from pymc_anneal.executors import run_blocks
+from pymc_anneal.annealing.block import Block, BlockResult, Snapshot, Stopped
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.execution.checkpoint import BlockStore, Checkpoint, Journal
+from pymc_anneal.execution.workers import run_blocks
 from tests.cases import log_gamma_draws, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)

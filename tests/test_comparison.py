@@ -11,9 +11,9 @@ from scipy.special import softmax
 
 import pymc_anneal as pma
 
-from pymc_anneal.comparison import compare, log_bayes_factor
-from pymc_anneal.estimators import ais, bootstrap_interval
-from pymc_anneal.results import LogEvidence
+from pymc_anneal.evidence.ais import ais, bootstrap_interval
+from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.results.compare_models import compare, log_bayes_factor
 from tests.problems import log_evidence_normal_mean
 
 

@@ -14,15 +14,17 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import KernelState, reversal_of
-from pymc_anneal.bridge import bridge_evidence
-from pymc_anneal.compat import container
-from pymc_anneal.engine import Block, key_of, run_block
-from pymc_anneal.model import CompiledModel
-from pymc_anneal.pilot import Pilot, run_pilot
-from pymc_anneal.plan import effective_length, trial_steps
-from pymc_anneal.results import dataset
-from pymc_anneal.reverse import both_directions, disagreement
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.adaptation.plan import effective_length, trial_steps
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.base.contracts import KernelState, reversal_of
+from pymc_anneal.base.seeds import key_of
+from pymc_anneal.evidence.bennett import both_directions, disagreement
+from pymc_anneal.evidence.bridge_sampling import bridge_evidence
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.results.container import dataset
 from tests.posteriors import exact_draws
 from tests.problems import Problem, by_name
 

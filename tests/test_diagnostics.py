@@ -5,14 +5,10 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.diagnostics import (
-    Verdict,
-    discrepancies,
-    judge,
-    log_weight_variance,
-    weight_pareto_k,
-)
-from pymc_anneal.engine import Block, run_block
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.annealing.step_statistics import discrepancies
+from pymc_anneal.evidence.diagnostics import Verdict, judge, log_weight_variance, weight_pareto_k
 from tests.cases import log_gamma_draws, log_gamma_terms
 
 

@@ -19,10 +19,11 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal import tempered
-from pymc_anneal.base import LogTerms
-from pymc_anneal.compat import group
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.model import CompiledModel
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.arviz_compat import group
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.transitions.composition import parts_of
 from tests.problems import (
     Problem,

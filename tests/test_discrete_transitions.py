@@ -13,9 +13,10 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import KernelState, LogTerms, StepInfo, Transition, reversal_of
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.pilot import Pilot, run_pilot
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition, reversal_of
 from pymc_anneal.transitions import composition, gibbs, integer_walk
 from tests.cases import (
     DISCRETE_TRANSITIONS,

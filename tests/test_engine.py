@@ -14,15 +14,11 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal import engine
-from pymc_anneal.base import LogTerms
-from pymc_anneal.engine import (
-    Block,
-    BlockResult,
-    NanDensityError,
-    run_block,
-)
-from pymc_anneal.executors import run_blocks
-from pymc_anneal.stats import Stats, merge_stats
+from pymc_anneal.annealing.block import Block, BlockResult
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.annealing.step_statistics import Stats, merge_stats
+from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.execution.workers import run_blocks
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)

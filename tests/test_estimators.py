@@ -5,7 +5,7 @@ import pytest
 
 from scipy import special, stats
 
-from pymc_anneal.estimators import ais, bootstrap_interval, effective_sample_size
+from pymc_anneal.evidence.ais import ais, bootstrap_interval, effective_sample_size
 
 FOUR = np.log([1.0, 2.0, 4.0, 9.0])
 

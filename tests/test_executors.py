@@ -20,10 +20,10 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.engine import Block, BlockResult, NanDensityError
-from pymc_anneal.executors import check_executor, run_blocks
-from pymc_anneal.portable import Portable
+from pymc_anneal.annealing.block import Block, BlockResult
+from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.execution.workers import check_executor, run_blocks
+from pymc_anneal.model.pickling import Portable
 from tests.cases import normal_model
 
 KERNEL = pma.HMC(0.5, 2, 0.6)

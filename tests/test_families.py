@@ -7,7 +7,7 @@ import pytest
 
 from scipy import integrate, stats
 
-from pymc_anneal.families import Gaussian, GaussianPath, geometric_average, moment_average
+from pymc_anneal.paths.gaussian import Gaussian, GaussianPath, geometric_average, moment_average
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from scipy import special, stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.model import CompiledModel
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.compile import CompiledModel
 from tests.problems import PROBLEMS
 
 LINE = pm.__version__.split(".")[0]

@@ -12,16 +12,21 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.compat import container
-from pymc_anneal.moments import MomentMatchingError, MomentSpline, fit_moment_spline
-from pymc_anneal.options import Options
-from pymc_anneal.pilot import run_pilot
-from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.results import dataset
-from pymc_anneal.rounds import Session, survey
-from pymc_anneal.scores import Scores
-from pymc_anneal.start import Start
+from pymc_anneal.adaptation.moment_matching import (
+    MomentMatchingError,
+    MomentSpline,
+    fit_moment_spline,
+)
+from pymc_anneal.adaptation.pilot import run_pilot
+from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.paths.tail_transform import Scores
+from pymc_anneal.pipeline.choose_reference import Start
+from pymc_anneal.pipeline.rounds import survey
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.settings import Options
+from pymc_anneal.results.container import dataset
 from tests.problems import by_name
 
 D, ROWS, NOISE, AWAY = 2, 10, 0.5, 4.0

@@ -5,9 +5,10 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.compat import container, group
-from pymc_anneal.panel import Rungs, compare_estimators, mbar, stepping_stone
-from pymc_anneal.panel import thermodynamic_integration as integrate
+from pymc_anneal.base.arviz_compat import container, group
+from pymc_anneal.evidence.ladder import Rungs, mbar, stepping_stone
+from pymc_anneal.evidence.ladder import thermodynamic_integration as integrate
+from pymc_anneal.results.compare_estimators import compare_estimators
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 from tests.problems import by_name
 

@@ -7,8 +7,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.paths import gradient
+from pymc_anneal.base.contracts import LogTerms, gradient
 from tests.cases import PATHS, Case, PathCase, log_gamma_draws, log_gamma_terms, parametrize
 
 

@@ -9,10 +9,10 @@ from scipy import integrate, stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.engine import NanDensityError
-from pymc_anneal.pilot import Pilot, PilotProgress, run_pilot
-from pymc_anneal.transitions import TunedTransition
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.progress import PilotProgress
+from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.cases import TRANSITIONS, Case, log_gamma_draws, log_gamma_terms, parametrize
 
 PARTICLES = 2000

@@ -7,8 +7,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.pilot import Pilot, run_pilot
-from pymc_anneal.plan import (
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.adaptation.plan import (
     MIN_STEPS,
     TARGET_VARIANCE,
     Plan,

@@ -11,7 +11,7 @@ from matplotlib import pyplot
 
 import pymc_anneal as pma
 
-from pymc_anneal.compat import container, group
+from pymc_anneal.base.arviz_compat import container, group
 
 ONE = [
     pma.plot_log_weights,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_anneal.preconditioning import scale_of
+from pymc_anneal.adaptation.preconditioner import scale_of
 
 
 def covariance_of(scale: np.ndarray) -> np.ndarray:

@@ -16,22 +16,15 @@ from scipy.special import expit
 import pymc_anneal as pma
 
 from pymc_anneal import rbm
-from pymc_anneal.base import KernelState, StepInfo
-from pymc_anneal.compat import group, has_group
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.estimators import effective_sample_size
-from pymc_anneal.rbm import (
-    RBM,
-    BlockedGibbs,
-    GeometricRBMPath,
-    PerfectTransition,
-    SplineRBMPath,
-    log_partition_function,
-    sample_exact,
-)
-from pymc_anneal.rbm.exact import MAX_UNITS
-from pymc_anneal.rbm.model import reference_log_partition_function
-from pymc_anneal.rbm.paths import softplus_increment
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.base.contracts import KernelState, StepInfo
+from pymc_anneal.evidence.ais import effective_sample_size
+from pymc_anneal.rbm.exact import MAX_UNITS, log_partition_function, sample_exact
+from pymc_anneal.rbm.model import RBM, reference_log_partition_function
+from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath, softplus_increment
+from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
 from tests.rbm_cases import (
     enumerated,
     exact_draws,

@@ -7,8 +7,9 @@ import pytest
 from scipy.special import expit
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm import RBM, Moments, exact
-from pymc_anneal.rbm.exact import MAX_UNITS, log_partition_function, moments, sample_exact
+from pymc_anneal.rbm import exact
+from pymc_anneal.rbm.exact import MAX_UNITS, Moments, log_partition_function, moments, sample_exact
+from pymc_anneal.rbm.model import RBM
 from tests.rbm_cases import (
     enumerated,
     enumerated_hidden,

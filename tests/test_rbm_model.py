@@ -12,9 +12,8 @@ from scipy import stats
 from scipy.special import expit, logsumexp
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm import RBM
-from pymc_anneal.rbm.model import reference_log_partition_function, softplus
-from pymc_anneal.rbm.random import bernoulli, random_bits
+from pymc_anneal.rbm.bernoulli import bernoulli, random_bits
+from pymc_anneal.rbm.model import RBM, reference_log_partition_function, softplus
 from tests.rbm_cases import (
     LEVEL,
     enumerated,

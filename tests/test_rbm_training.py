@@ -9,25 +9,23 @@ import pytest
 from scipy.special import expit
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm import (
-    RBM,
-    Moments,
+from pymc_anneal.rbm.exact import Moments, log_partition_function
+from pymc_anneal.rbm.model import RBM
+from pymc_anneal.rbm.moment_spline import (
     MomentSpline,
-    TrainedRBM,
-    average_moments,
-    data_moments,
-    gibbs_moments,
-    log_partition_function,
-    match_moments,
+    binned_costs,
     match_moments_exactly,
     moment_spline,
+)
+from pymc_anneal.rbm.moments import average_moments, data_moments, gibbs_moments, reference_moments
+from pymc_anneal.rbm.training import (
+    TrainedRBM,
+    match_moments,
     pseudo_log_likelihood,
     reconstruction_error,
-    reference_moments,
     train,
 )
-from pymc_anneal.rbm.splines import binned_costs
-from pymc_anneal.schedules import check_schedule
+from pymc_anneal.schedules.validate import check_schedule
 from tests.rbm_cases import (
     enumerated,
     exact_draws,

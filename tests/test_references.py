@@ -9,9 +9,9 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.compat import container, group
-from pymc_anneal.references import fit_to_draws
-from pymc_anneal.results import dataset
+from pymc_anneal.adaptation.fit_reference import fit_to_draws
+from pymc_anneal.base.arviz_compat import container, group
+from pymc_anneal.results.container import dataset
 from tests.cases import REFERENCES, Case, parametrize
 from tests.problems import by_name
 

@@ -13,10 +13,11 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal import engine, resampling
-from pymc_anneal.base import KernelState
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.estimators import ais, population_means
-from pymc_anneal.options import resolve_resample
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.contracts import KernelState
+from pymc_anneal.evidence.ais import ais, population_means
+from pymc_anneal.pipeline.settings import resolve_resample
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)

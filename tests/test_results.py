@@ -6,9 +6,9 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.estimators import ais, bootstrap_interval
-from pymc_anneal.resampling import resample
-from pymc_anneal.results import combined_log_weights, dataset
+from pymc_anneal.annealing.resampling import resample
+from pymc_anneal.evidence.ais import ais, bootstrap_interval, combined_log_weights
+from pymc_anneal.results.container import dataset
 
 
 class TestResample:

@@ -15,15 +15,18 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from pymc_anneal.reverse import reversal_of
+
 import pymc_anneal as pma
 
 from pymc_anneal import sampling
-from pymc_anneal.compat import container, group
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.frozen import anneal
-from pymc_anneal.progress import ProgressDisplay
-from pymc_anneal.results import dataset
-from pymc_anneal.reverse import disagreement, reversal_of
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.arviz_compat import container, group
+from pymc_anneal.evidence.bennett import disagreement
+from pymc_anneal.execution.blocks import anneal
+from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.results.container import dataset
 from tests.cases import (
     SCALE,
     TRANSITIONS,

@@ -14,9 +14,9 @@ import xarray as xr
 import pymc_anneal as pma
 
 from pymc_anneal import frozen, rounds
-from pymc_anneal.compat import group, has_group
-from pymc_anneal.model import CompiledModel
-from pymc_anneal.transitions import TunedTransition
+from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.problems import by_name
 
 # A run that takes a tenth of a second: no pilot, five steps.

@@ -7,7 +7,7 @@ from scipy import integrate
 
 import pymc_anneal as pma
 
-from pymc_anneal.schedules import surveyed_bins
+from pymc_anneal.schedules.optimal_binned import surveyed_bins
 from tests.cases import SCHEDULES, Case, parametrize
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from scipy import stats
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.paths import GeometricPath
-from pymc_anneal.scores import Scores
-from pymc_anneal.tilted import TiltedPrior
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.paths.tail_transform import Scores
+from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 
 import pymc_anneal as pma
 
-from pymc_anneal.compat import container, group
-from pymc_anneal.smc import repair_smc
+from pymc_anneal.base.arviz_compat import container, group
+from pymc_anneal.results.from_sample_smc import repair_smc
 
 
 @pytest.fixture(scope="module")

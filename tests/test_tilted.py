@@ -9,8 +9,9 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms
-from pymc_anneal.tilted import SplinePath, TiltedPrior
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.paths.moment_spline import SplinePath
+from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 
 @pytest.fixture(autouse=True)

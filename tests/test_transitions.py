@@ -16,9 +16,10 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import KernelState, LogTerms, StepInfo, Transition
-from pymc_anneal.evaluations import evaluations
-from pymc_anneal.transitions import TunedTransition, hmc, mala, partial_refreshment, random_walk
+from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition
+from pymc_anneal.transitions import hmc, mala, partial_refreshment, random_walk
+from pymc_anneal.transitions.by_temperature import TunedTransition
+from pymc_anneal.transitions.cost import evaluations
 from tests.cases import (
     BETAS,
     SCALE,

@@ -16,9 +16,10 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import LogTerms, Path, Transition
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.estimators import effective_sample_size
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.contracts import LogTerms, Path, Transition
+from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.transitions import random_walk
 from tests.cases import (
     PATHS,

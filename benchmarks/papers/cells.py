@@ -17,7 +17,7 @@ import machines
 import numpy as np
 
 from pymc_anneal import log_evidence, rbm
-from pymc_anneal.schedules import optimal_binned_schedule
+from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 
 SCALES = {
     "paper": {"draws": 5_000, "steps": 100_000, "updates": 50_000, "sweeps": 10_000},

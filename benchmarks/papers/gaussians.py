@@ -17,11 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.base import KernelState, StepInfo
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.estimators import ais, bootstrap_interval
-from pymc_anneal.families import Gaussian, GaussianPath
-from pymc_anneal.schedules import linear_schedule, optimal_binned_schedule
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.contracts import KernelState, StepInfo
+from pymc_anneal.evidence.ais import ais, bootstrap_interval
+from pymc_anneal.paths.gaussian import Gaussian, GaussianPath
+from pymc_anneal.schedules.fixed import linear_schedule
+from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 
 STEPS = (10, 26, 50, 100, 250, 500, 1000)
 FIRST = Gaussian(np.array([-10.0, 0.0]), np.array([[1.0, -0.85], [-0.85, 1.0]]))

@@ -11,7 +11,7 @@ import common
 import machines
 import numpy as np
 
-from pymc_anneal.schedules import linear_schedule, salakhutdinov_murray_schedule
+from pymc_anneal.schedules.fixed import linear_schedule, salakhutdinov_murray_schedule
 
 MACHINE, STEPS = "PCD(500)", 1_000
 

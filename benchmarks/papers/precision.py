@@ -16,9 +16,11 @@ import machines
 import numpy as np
 
 from pymc_anneal import rbm
-from pymc_anneal.engine import Block, run_block
-from pymc_anneal.rbm import BlockedGibbs, GeometricRBMPath
-from pymc_anneal.schedules import linear_schedule
+from pymc_anneal.annealing.block import Block
+from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.rbm.paths import GeometricRBMPath
+from pymc_anneal.rbm.transitions import BlockedGibbs
+from pymc_anneal.schedules.fixed import linear_schedule
 
 
 @jax.tree_util.register_dataclass

@@ -1,17 +1,16 @@
 """Restricted Boltzmann machines: partition functions by annealed importance sampling."""
 
 from pymc_anneal.rbm.exact import Moments, log_partition_function, moments, sample_exact
-from pymc_anneal.rbm.expectations import (
+from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
+from pymc_anneal.rbm.moment_spline import MomentSpline, match_moments_exactly, moment_spline
+from pymc_anneal.rbm.moments import (
     average_moments,
     data_moments,
     gibbs_moments,
     reference_moments,
 )
-from pymc_anneal.rbm.gibbs import BlockedGibbs, PerfectTransition
-from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
 from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
-from pymc_anneal.rbm.sampling import sample_ais
-from pymc_anneal.rbm.splines import MomentSpline, match_moments_exactly, moment_spline
+from pymc_anneal.rbm.sample_ais import sample_ais
 from pymc_anneal.rbm.training import (
     TrainedRBM,
     match_moments,
@@ -19,6 +18,7 @@ from pymc_anneal.rbm.training import (
     reconstruction_error,
     train,
 )
+from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
 
 __all__ = [
     "RBM",

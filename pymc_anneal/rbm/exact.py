@@ -17,22 +17,16 @@ import numpy as np
 
 from jax.scipy.special import logsumexp
 
-from pymc_anneal.engine import key_of
-from pymc_anneal.options import seed_sequence
+from pymc_anneal.base.seeds import key_of, seed_sequence
+from pymc_anneal.rbm.bernoulli import bernoulli
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.random import bernoulli
-
-__all__ = [
-    "MAX_UNITS",
-    "Moments",
-    "draw_exact",
-    "log_partition_function",
-    "moments",
-    "sample_exact",
-]
 
 MAX_UNITS = 25
+
+
 _LOW_BITS = 8  # a block stays in the cache
+
+
 _CHUNK = 512  # factors of at most 2 whose product a float64 can hold
 
 

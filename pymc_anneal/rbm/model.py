@@ -17,14 +17,6 @@ import numpy as np
 
 from scipy.special import expit
 
-__all__ = [
-    "RBM",
-    "base_rate_reference",
-    "reference_log_partition_function",
-    "softplus",
-    "uniform_reference",
-]
-
 
 def softplus(x: np.ndarray) -> np.ndarray:
     """``log(1 + exp(x))``."""

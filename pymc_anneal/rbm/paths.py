@@ -23,11 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.base import Scalar
+from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.schedules import check_schedule
-
-__all__ = ["GeometricRBMPath", "SplineRBMPath", "softplus_increment"]
+from pymc_anneal.schedules.validate import check_schedule
 
 
 def softplus_increment(x: jax.Array, d: jax.Array) -> jax.Array:

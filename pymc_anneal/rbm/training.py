@@ -19,16 +19,16 @@ import numpy as np
 
 from scipy.special import expit
 
-from pymc_anneal.engine import key_of
-from pymc_anneal.options import check_count, seed_sequence
-from pymc_anneal.progress import ProgressDisplay
+from pymc_anneal.base.arguments import check_count
+from pymc_anneal.base.seeds import key_of, seed_sequence
+from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.rbm.exact import Moments
-from pymc_anneal.rbm.expectations import batch_moments, check_moments, sweep
 from pymc_anneal.rbm.model import RBM, check_rows
-
-__all__ = ["TrainedRBM", "match_moments", "pseudo_log_likelihood", "reconstruction_error", "train"]
+from pymc_anneal.rbm.moments import batch_moments, check_moments, sweep
 
 _MONITORED = 1000  # rows of the data that are monitored
+
+
 _REPORTS = 50
 
 

@@ -1,23 +1,28 @@
-"""Markov kernels, one per file; each leaves the density of the path at ``beta`` invariant."""
+"""Markov kernels that leave ``f_beta`` invariant, one per file.
+
+Each is pure, ``(key, state, path, beta) -> (state, info)``. Kernels are combined in three ways: in
+turn (`Composition`), on some of the coordinates (`OnCoordinates`), and with parameters by
+temperature (`TunedTransition`).
+"""
 
 from pymc_anneal.transitions.blackjax import BlackJAXKernel
+from pymc_anneal.transitions.by_temperature import TunedTransition
 from pymc_anneal.transitions.composition import Composition
-from pymc_anneal.transitions.conditional import OnCoordinates
+from pymc_anneal.transitions.discrete_walk import IntegerWalk
+from pymc_anneal.transitions.generalized_hmc import PartialRefreshmentHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
-from pymc_anneal.transitions.integer_walk import IntegerWalk
 from pymc_anneal.transitions.mala import MALA
-from pymc_anneal.transitions.partial_refreshment import PartialRefreshmentHMC
+from pymc_anneal.transitions.on_coordinates import OnCoordinates
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
-from pymc_anneal.transitions.tuned import TunedTransition
 
 __all__ = [
-    "HMC",
-    "MALA",
     "BlackJAXKernel",
     "Composition",
     "Gibbs",
+    "HMC",
     "IntegerWalk",
+    "MALA",
     "OnCoordinates",
     "PartialRefreshmentHMC",
     "RandomWalkMetropolis",

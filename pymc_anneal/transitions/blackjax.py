@@ -7,10 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
 from pymc_anneal.transitions.metropolis import Memoryless
-
-__all__ = ["BlackJAXKernel"]
 
 
 @jax.tree_util.register_dataclass

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import jax
 
-from pymc_anneal.base import (
+from pymc_anneal.base.contracts import (
     KernelState,
     Path,
     PyTree,
@@ -20,8 +20,6 @@ from pymc_anneal.base import (
     reversal_of,
 )
 from pymc_anneal.transitions.metropolis import empty_info, merge_info
-
-__all__ = ["Composition", "parts_of", "step_by_parts"]
 
 
 @jax.tree_util.register_dataclass

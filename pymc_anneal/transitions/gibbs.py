@@ -21,10 +21,8 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
 from pymc_anneal.transitions.metropolis import Sweep, forbidden, replaced, sweep
-
-__all__ = ["Gibbs"]
 
 _BATCH = 8  # values evaluated at a time
 

@@ -27,8 +27,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.paths import gradient
+from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
     scaled,
@@ -36,8 +35,6 @@ from pymc_anneal.transitions.metropolis import (
     select,
     sound_nan,
 )
-
-__all__ = ["HMC", "integrate", "kinetic", "trajectory"]
 
 _FIRST_DRIFT = (3 - math.sqrt(3)) / 6
 

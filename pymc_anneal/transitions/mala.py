@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.paths import gradient
+from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
     proposals,
@@ -23,8 +22,6 @@ from pymc_anneal.transitions.metropolis import (
     select,
     sound_nan,
 )
-
-__all__ = ["MALA"]
 
 
 @jax.tree_util.register_dataclass

@@ -11,23 +11,7 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Path, Scalar, StepInfo
-
-__all__ = [
-    "Memoryless",
-    "Sweep",
-    "empty_info",
-    "forbidden",
-    "merge_info",
-    "proposals",
-    "repeat",
-    "replaced",
-    "scaled",
-    "scaled_transpose",
-    "select",
-    "sound_nan",
-    "sweep",
-]
+from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
 _DIVERGENCE = 1000.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
     proposals,
@@ -14,8 +14,6 @@ from pymc_anneal.transitions.metropolis import (
     select,
     sound_nan,
 )
-
-__all__ = ["RandomWalkMetropolis"]
 
 
 @jax.tree_util.register_dataclass

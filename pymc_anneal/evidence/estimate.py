@@ -1,0 +1,78 @@
+"""Records of an estimated log evidence, in nats."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+
+class EvidenceEstimate(NamedTuple):
+    """An estimate of a log evidence, in nats.
+
+    Attributes
+    ----------
+    log_evidence : float
+    mcse : float
+        Monte Carlo standard error.
+    ess : float
+        Effective sample size of the weights.
+    """
+
+    log_evidence: float
+    mcse: float
+    ess: float
+
+
+@dataclass(frozen=True)
+class LogEvidence:
+    """A log marginal likelihood and what is known about its error; everything in nats.
+
+    Attributes
+    ----------
+    log_evidence : float
+        The estimate. Its exponential is unbiased for the marginal likelihood.
+    mcse : float
+        Monte Carlo standard error.
+    interval : tuple of float
+        95 % interval, by bootstrap over particles.
+    ess : float
+        Effective sample size of the weights.
+    pareto_k : float
+        Shape of the weights' upper tail; above 0.7 the error is not to be believed.
+    barrier : float
+        Path length Lambda between prior and posterior; NaN where there was no path.
+    verdict : str
+        ``"trust"``, ``"more steps needed: ..."`` or ``"do not trust: ..."``.
+    notes : str
+        What to know about the model, for example that a potential is tempered with the
+        likelihood; empty where there is nothing.
+    bounds : tuple of float, optional
+        Stochastic bounds, where reverse runs were made: the estimate of the forward runs alone,
+        below the truth in expectation, and that of the reverse runs, above it.
+    """
+
+    log_evidence: float
+    mcse: float
+    interval: tuple[float, float]
+    ess: float
+    pareto_k: float
+    barrier: float
+    verdict: str
+    notes: str = ""
+    bounds: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        """Return some lines to read."""
+        low, high = self.interval
+        barrier = "" if np.isnan(self.barrier) else f", barrier {self.barrier:.1f}"
+        return (
+            f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats "
+            f"(95 % interval {low:.3f} to {high:.3f})\n"
+            f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
+            f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
+        )
+
+    def _bounds(self) -> str:
+        if self.bounds is None:
+            return ""
+        return f"forward runs {self.bounds[0]:.3f}, reverse runs {self.bounds[1]:.3f}\n"

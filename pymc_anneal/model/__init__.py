@@ -1,0 +1,9 @@
+"""A PyMC model as functions of one vector.
+
+From a ``pm.Model`` to ``log_prior(x)`` and ``log_likelihood(x)`` in JAX, with exact prior draws and
+the way back to the model's variables. The only folder that knows PyTensor.
+"""
+
+from pymc_anneal.model.compile import CompiledModel, compile_model
+
+__all__ = ["CompiledModel", "compile_model"]

@@ -1,0 +1,47 @@
+"""The container of a run (InferenceData or DataTree), and everything that reads it.
+
+`log_evidence`, `summary`, `compare`, `compare_estimators`, sensitivity and plots. xarray and pandas
+are at home here.
+"""
+
+from pymc_anneal.results.compare_estimators import compare_estimators
+from pymc_anneal.results.compare_models import LogBayesFactor, compare, log_bayes_factor
+from pymc_anneal.results.from_sample_smc import repair_smc
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.plot_comparison import (
+    plot_compare,
+    plot_overlap,
+    plot_sandwich,
+    plot_sensitivity,
+)
+from pymc_anneal.results.plot_run import (
+    plot_annealing,
+    plot_log_weights,
+    plot_running_evidence,
+    plot_schedule,
+    plot_thermodynamic,
+    plot_velocity,
+)
+from pymc_anneal.results.sensitivity import sensitivity
+from pymc_anneal.results.summary import summary
+
+__all__ = [
+    "LogBayesFactor",
+    "compare",
+    "compare_estimators",
+    "log_bayes_factor",
+    "log_evidence",
+    "plot_annealing",
+    "plot_compare",
+    "plot_log_weights",
+    "plot_overlap",
+    "plot_running_evidence",
+    "plot_sandwich",
+    "plot_schedule",
+    "plot_sensitivity",
+    "plot_thermodynamic",
+    "plot_velocity",
+    "repair_smc",
+    "sensitivity",
+    "summary",
+]

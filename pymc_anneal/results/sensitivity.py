@@ -1,0 +1,97 @@
+"""How posterior summaries depend on the weight of the likelihood.
+
+Under the power posterior ``f_beta ~ prior L^beta``, with ``V = log L``,
+
+    d/dbeta E_beta[g] = Cov_beta(g, V),
+
+so one sample tells the slope of every mean. It is reported per doubling of the data, in posterior
+standard deviations: ``log(2) beta Cov_beta(g, V) / sd_beta(g)``. A mean far from the prior's pull
+has a slope near zero.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from pymc_anneal.base.arviz_compat import group, has_group
+
+_TAIL = 0.03  # ArviZ's interval of 94 %
+
+
+def sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -> pd.DataFrame:
+    """Summarise power posteriors by variable and inverse temperature.
+
+    Parameters
+    ----------
+    data : InferenceData or DataTree
+        Result of :func:`power_posterior`.
+    var_names
+        Variables to show. Default: all of the group ``posterior``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by ``variable`` (``"name[label]"`` for the entries of an array) and ``power``, the
+        inverse temperature, with columns ``mean``, ``sd``, ``lower`` and ``upper`` (a 94 %
+        interval by quantiles), and ``slope``: the change of the mean per doubling of the data, to
+        first order, in standard deviations.
+
+    Raises
+    ------
+    ValueError
+        It is not such a result, or has no variable of that name.
+
+    Examples
+    --------
+    >>> pymc_anneal.sensitivity(pymc_anneal.power_posterior([0.5, 1, 2], model=model))
+    """
+    posterior, log_likelihood = _groups(data)
+    rows = []
+    for name in _chosen(posterior, var_names):
+        for label, values in _entries(posterior[name]):
+            for i, power in enumerate(posterior["power"].values):
+                row = _row(values[..., i].ravel(), log_likelihood[..., i].ravel(), float(power))
+                rows.append({"variable": label, "power": float(power), **row})
+    return pd.DataFrame(rows).set_index(["variable", "power"])
+
+
+def _groups(data: Any) -> tuple[xr.Dataset, np.ndarray]:
+    if not has_group(data, "power"):
+        raise ValueError(
+            "Expected a result of pymc_anneal.power_posterior with a group 'power', found "
+            f"{type(data).__name__}."
+        )
+    statistics = group(data, "sample_stats")["log_likelihood"]
+    return group(data, "posterior"), statistics.transpose("chain", "draw", "power").values
+
+
+def _chosen(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> list[str]:
+    known = [str(name) for name in posterior.data_vars]
+    wanted = [var_names] if isinstance(var_names, str) else list(var_names or known)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(f"There are no variables {unknown}; expected some of {known}.")
+    return wanted
+
+
+def _entries(values: xr.DataArray) -> list[tuple[str, np.ndarray]]:
+    """Return the label of each entry and its values, shape (chains, draws, powers)."""
+    values = values.transpose("chain", "draw", "power", ...)
+    own = values.dims[3:]
+    found = []
+    for index in np.ndindex(*values.shape[3:]):
+        labels = [str(values[d].values[i]) for d, i in zip(own, index, strict=True)]
+        label = f"{values.name}[{', '.join(labels)}]" if labels else str(values.name)
+        found.append((label, values.values[(..., *index)]))
+    return found
+
+
+def _row(values: np.ndarray, log_likelihood: np.ndarray, power: float) -> dict[str, float]:
+    lower, upper = np.quantile(values, [_TAIL, 1 - _TAIL])
+    sd = values.std()
+    covariance = ((values - values.mean()) * (log_likelihood - log_likelihood.mean())).mean()
+    slope = np.log(2) * power * covariance / sd if sd > 0 else 0.0
+    return {"mean": values.mean(), "sd": sd, "lower": lower, "upper": upper, "slope": slope}

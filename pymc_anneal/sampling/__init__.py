@@ -1,0 +1,17 @@
+"""The front doors: one public function per file, its signature, its docstring, a few lines."""
+
+from pymc_anneal.sampling.calibrate import Calibration, calibrate
+from pymc_anneal.sampling.find_mode import Mode, find_mode
+from pymc_anneal.sampling.power_posterior import power_posterior
+from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.tempered_transition import TemperedTransition
+
+__all__ = [
+    "Calibration",
+    "Mode",
+    "TemperedTransition",
+    "calibrate",
+    "find_mode",
+    "power_posterior",
+    "sample_ais",
+]

@@ -1,0 +1,43 @@
+"""Checks of schedules."""
+
+import numpy as np
+
+
+def check_steps(steps: int) -> int:
+    """Return the number of steps, or raise."""
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"`steps` is {steps!r}, expected a positive whole number.")
+    return int(steps)
+
+
+def check_schedule(betas: np.ndarray) -> np.ndarray:
+    """Return a schedule as an array of float64, or say what is wrong with it.
+
+    Parameters
+    ----------
+    betas : array_like, shape (K + 1,)
+        Should increase strictly from exactly 0 to exactly 1.
+
+    Raises
+    ------
+    ValueError
+        It does not.
+    """
+    betas = np.asarray(betas, dtype=np.float64)
+    if betas.ndim != 1 or len(betas) < 2:
+        raise ValueError(
+            f"A schedule has shape {betas.shape}, expected (K + 1,) inverse temperatures "
+            "from 0 to 1, K >= 1."
+        )
+    if betas[0] != 0 or betas[-1] != 1:
+        raise ValueError(
+            f"A schedule starts at {betas[0]} and ends at {betas[-1]}, expected exactly 0 and 1."
+        )
+    steps = np.diff(betas)
+    if not (steps > 0).all():
+        k = int(np.argmin(steps > 0))
+        raise ValueError(
+            f"A schedule is not increasing: beta[{k}] = {betas[k]}, beta[{k + 1}] = "
+            f"{betas[k + 1]}. Remove repeated values and sort the rest."
+        )
+    return betas

@@ -1,0 +1,88 @@
+"""Random-walk Metropolis on whole numbers, one coordinate after the other.
+
+    x_j' = x_j + sign(z) ceil(|z|),    z ~ N(0, (step_size scale_j)^2),
+
+which is symmetric and never stands still; accepted with the ratio of the densities. Values outside
+the prior's support have density zero and are rejected. ``n_steps`` sweeps make a transition. As for
+:class:`Gibbs`, the reversal of a sweep is the sweep in the opposite order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+
+from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.transitions.metropolis import Sweep, forbidden, proposals, replaced, select, sweep
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class IntegerWalk(Sweep):
+    """Random walk of whole-numbered coordinates, with or without bounds.
+
+    Parameters
+    ----------
+    coordinates : sequence of int
+        Which coordinates of the position it moves, in this order.
+    step_size : float, optional
+        Standard deviation of the walk before it is rounded up, in units of ``scale``; None: set
+        by the pilot.
+    n_steps : int, optional
+        Sweeps per transition; None: set by the pilot.
+    scale : float or Array of shape (len(coordinates),), optional
+        Spread of each coordinate; None: set by the pilot.
+    target_accept : float
+        Mean acceptance probability to which the pilot sets ``step_size``; 0.44 is optimal in one
+        dimension (Gelman, Roberts & Gilks 1996).
+    backward : bool
+        Whether to sweep in the opposite order.
+    """
+
+    coordinates: Sequence[int] = field(metadata={"static": True})
+    step_size: Parameter = None
+    n_steps: Parameter = None
+    scale: Parameter = None
+    target_accept: float = field(default=0.44, metadata={"static": True})
+    backward: bool = field(default=False, metadata={"static": True})
+
+    def __post_init__(self):
+        object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether coordinates move singly: one factor each, and steps of one dimension."""
+        return True
+
+    def cost(self, n_steps: int) -> int:
+        """Return the evaluations of the density of a transition."""
+        return n_steps * len(self.coordinates)
+
+    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of sweeps of a rung of the pilot's ladder."""
+        return step_limit, proposals(rung)
+
+    def step(
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
+    ) -> tuple[KernelState, StepInfo]:
+        """Make ``n_steps`` sweeps."""
+        count = len(self.coordinates)
+        coordinates = jnp.asarray(self.coordinates)
+        width = self.step_size * jnp.broadcast_to(jnp.asarray(self.scale), (count,))
+
+        def move(key: jax.Array, state: KernelState, i) -> tuple[KernelState, StepInfo]:
+            key_jump, key_accept = jax.random.split(key)
+            start = state.position[:, coordinates[i]]
+            z = width[i] * jax.random.normal(key_jump, start.shape, start.dtype)
+            end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
+            position = replaced(state.position, coordinates[i], end)
+            proposal = KernelState(position, path.evaluate(position), state.auxiliary)
+            outside = forbidden(path, proposal.terms)
+            log_density = path.log_density(proposal.terms, beta)
+            change = jnp.where(outside, -jnp.inf, log_density)
+            change -= path.log_density(state.terms, beta)
+            new, accept = select(key_accept, change, proposal, state)
+            return new, StepInfo(accept, jnp.isnan(log_density) & ~outside, position)
+
+        return sweep(move, key, state, self.n_steps * count, count, self.backward)
