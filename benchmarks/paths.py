@@ -24,7 +24,7 @@ from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.choose_path import Cheapest, MomentAverages
+from pymc_anneal.pipeline.choose_path import Cheapest, MomentAveragedPath
 from pymc_anneal.pipeline.choose_reference import Start
 from pymc_anneal.pipeline.rounds import survey
 from pymc_anneal.pipeline.session import Session
@@ -185,7 +185,7 @@ def measure(name: str, seed: int, statistics: str) -> tuple[float, ...] | str:
     session = _session(MODELS[name](), seed)
     geometric = Start(session, "prior", survey(session, kernel, seeds[0]))
     try:
-        moment = MomentAverages(statistics).lay_out(geometric, kernel, None, seeds[1])
+        moment = MomentAveragedPath(statistics).lay_out(geometric, kernel, None, seeds[1])
     except ValueError as error:
         return str(error)
     evaluations = predicted_cost(geometric.pilot)
@@ -193,7 +193,7 @@ def measure(name: str, seed: int, statistics: str) -> tuple[float, ...] | str:
     first, second = (ais(r.log_weight) for r in runs)
     ratio = log_weight_variance(runs[1].log_weight) / log_weight_variance(runs[0].log_weight)
     z = (second.log_evidence - first.log_evidence) / np.hypot(first.mcse, second.mcse)
-    chosen = Cheapest(MomentAverages(statistics)).lay_out(geometric, kernel, None, seeds[1])
+    chosen = Cheapest(MomentAveragedPath(statistics)).lay_out(geometric, kernel, None, seeds[1])
     taken = float(chosen.session.path is not session.path)
     return geometric.pilot.barrier, moment.pilot.barrier, ratio, z, taken
 

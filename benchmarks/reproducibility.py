@@ -118,7 +118,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "reference_pilot": lambda: sample(reference="pilot"),
     "reference_auto": lambda: sample(reference="auto"),
     "reference_student_t": from_student_t,
-    "transition_partial_refreshment": lambda: sample(transition="partial_refreshment"),
+    "transition_generalized_hmc": lambda: sample(transition="generalized_hmc"),
     "transition_mala": lambda: sample(transition="mala"),
     "transition_random_walk": lambda: sample(transition="random_walk"),
     "transition_fixed": fixed,

@@ -22,8 +22,8 @@ from scipy import special, stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import KernelState, LogTerms, Path, Transition
-from pymc_anneal.paths.moment_spline import SplinePath
-from pymc_anneal.paths.q_path import QPath
+from pymc_anneal.paths.moment_spline import MomentSplinePath
+from pymc_anneal.paths.q_path import QAveragePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 from pymc_anneal.transitions.by_temperature import TunedTransition
 
@@ -255,7 +255,7 @@ def _from_prior(name: str, exported: str, make: Callable) -> PathCase:
     return PathCase(name, exported, make, _log_gamma_prior, partial(log_gamma_draws, 0.0))
 
 
-def _spline(statistics: str, terms) -> SplinePath:
+def _spline(statistics: str, terms) -> MomentSplinePath:
     """Tilts that no moments ask for: the weights have to be right on any."""
     rng = np.random.default_rng(5)
     ends = [log_gamma_draws(beta, 200, rng) for beta in (0.0, 1.0)]
@@ -263,7 +263,7 @@ def _spline(statistics: str, terms) -> SplinePath:
     first, second = rng.normal(scale=0.3, size=(2, family.size))
     first[0], second[0] = 0.3, 0.6
     natural = np.stack([np.zeros(family.size), first, second, family.posterior])
-    return SplinePath(family, np.array([0.0, 0.25, 0.7, 1.0]), natural)
+    return MomentSplinePath(family, np.array([0.0, 0.25, 0.7, 1.0]), natural)
 
 
 def _squared(terms, x: jax.Array, beta) -> jax.Array:
@@ -274,10 +274,10 @@ def _squared(terms, x: jax.Array, beta) -> jax.Array:
 PATHS = [
     _from_prior("geometric", "GeometricPath", pma.GeometricPath),
     *(_from_reference(f"from_{case.name}", case.make()) for case in REFERENCES),
-    _from_prior("moments", "MomentAverages", partial(_spline, "linear")),
-    _from_prior("moments_of_squares", "MomentAverages", partial(_spline, "squares")),
-    _from_prior("moments_of_products", "MomentAverages", partial(_spline, "products")),
-    _from_prior("q", "QAverages", lambda terms: QPath(pma.GeometricPath(terms), 0.8, -2.0)),
+    _from_prior("moments", "MomentAveragedPath", partial(_spline, "linear")),
+    _from_prior("moments_of_squares", "MomentAveragedPath", partial(_spline, "squares")),
+    _from_prior("moments_of_products", "MomentAveragedPath", partial(_spline, "products")),
+    _from_prior("q", "QPath", lambda terms: QAveragePath(pma.GeometricPath(terms), 0.8, -2.0)),
     _from_prior("custom", "CustomPath", lambda terms: pma.CustomPath(partial(_squared, terms))),
 ]
 
@@ -305,9 +305,9 @@ TRANSITIONS = [
     Case("hmc", "HMC", lambda: pma.HMC(0.8, 3, SCALE)),
     Case("hmc_one_long_step", "HMC", lambda: pma.HMC(1.6, 1, np.array([0.5, 0.7]), jitter=0.2)),
     Case(
-        "partial_refreshment",
-        "PartialRefreshmentHMC",
-        lambda: pma.PartialRefreshmentHMC(1.3, 2, SCALE, persistence=0.7),
+        "generalized_hmc",
+        "GeneralizedHMC",
+        lambda: pma.GeneralizedHMC(1.3, 2, SCALE, momentum_persistence=0.7),
     ),
     Case("mala", "MALA", lambda: pma.MALA(1.1, 2, SCALE)),
     Case("mala_scalar", "MALA", lambda: pma.MALA(0.9, 1, 0.6)),
@@ -318,27 +318,25 @@ TRANSITIONS = [
 
 
 GIBBS = pma.Gibbs(MIXED_COORDINATES, MIXED_SUPPORT)
-WALK = pma.IntegerWalk([3], 1.0, 2, 1.5)
-ON_RATE = pma.OnCoordinates(pma.HMC(0.9, 2, 0.7), [2])
+WALK = pma.DiscreteRandomWalk([3], 1.0, 2, 1.5)
+ON_RATE = pma.BlockTransition(pma.HMC(0.9, 2, 0.7), [2])
 
 
 # On the mixed target.
 DISCRETE_TRANSITIONS = [
     Case("gibbs", "Gibbs", lambda: GIBBS),
-    Case("integer_walk", "IntegerWalk", lambda: WALK),
+    Case("discrete_walk", "DiscreteRandomWalk", lambda: WALK),
     Case(
-        "integer_walk_on_all",
-        "IntegerWalk",
-        lambda: pma.IntegerWalk([4, 0, 3, 1], 1.3, 1, np.array([0.5, 0.8, 1.5, 1.0])),
+        "discrete_walk_on_all",
+        "DiscreteRandomWalk",
+        lambda: pma.DiscreteRandomWalk([4, 0, 3, 1], 1.3, 1, np.array([0.5, 0.8, 1.5, 1.0])),
     ),
-    Case("on_coordinates", "OnCoordinates", lambda: ON_RATE),
+    Case("on_coordinates", "BlockTransition", lambda: ON_RATE),
     Case("composition", "Composition", lambda: pma.Composition([ON_RATE, GIBBS, WALK])),
     Case(
         "composition_with_momentum",
         "Composition",
-        lambda: pma.Composition(
-            [GIBBS, pma.OnCoordinates(pma.PartialRefreshmentHMC(0.9, 2, 0.7), [2])]
-        ),
+        lambda: pma.Composition([GIBBS, pma.BlockTransition(pma.GeneralizedHMC(0.9, 2, 0.7), [2])]),
     ),
 ]
 

@@ -493,7 +493,7 @@ def eight_schools() -> Problem:
     logarithm of that normal density is
     ``-(n/2) log 2 pi - 1/2 (sum log v_i + log 25 P + sum y_i^2/v_i - (sum y_i/v_i)^2/P)``.
 
-    Data: Rubin, D. B. (1981). Estimation in parallel randomized experiments. Journal of
+    Data: Rubin, D. B. (1981). Estimation in parallel randomized experiments. StageLog of
     Educational Statistics 6(4), 377-401.
     """
     y = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])

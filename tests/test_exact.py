@@ -76,7 +76,7 @@ def test_coverage_of_the_interval(name: str, settings: dict[str, int]) -> None:
 class Unaware(pma.HMC):
     """HMC whose steps are tuned by the mean acceptance alone."""
 
-    max_stuck = np.inf
+    max_stuck_share = np.inf
 
 
 def three_points() -> tuple[pm.Model, float]:

@@ -202,7 +202,7 @@ class TestWrongTwins:
         def always(key, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
-        monkeypatch.setattr(random_walk, "select", always)
+        monkeypatch.setattr(random_walk, "accept_reject", always)
         path = pma.GeometricPath(lambda x: log_gamma_terms(x))  # compiled afresh
         position = log_gamma_draws(0.0, PARTICLES, np.random.default_rng(13))
         kernel = pma.RandomWalkMetropolis(0.5, 1, 1.0)

@@ -15,7 +15,7 @@ import pymc as pm
 
 from scipy import optimize
 
-from pymc_anneal.adaptation.preconditioner import scale_of
+from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.model.compile import CompiledModel, as_compiled
 from pymc_anneal.model.posterior_draws import posterior_draws
@@ -138,7 +138,7 @@ def fit_to_draws(
     _checked_family(family)
     with jax.enable_x64(True):
         gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
-    scale = scale_of(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
+    scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
     sound = np.isfinite(gradient).all(axis=1)
     # A Newton step from the mean of the draws: exact for a Gaussian, its noise cancels.
     slope = gradient[sound].mean(axis=0)

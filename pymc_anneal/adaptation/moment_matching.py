@@ -25,10 +25,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.particles import Cloud
+from pymc_anneal.adaptation.particles import ParticleSystem
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import key_of
-from pymc_anneal.paths.moment_spline import SplinePath
+from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 _RIDGE = 0.1
@@ -74,7 +74,7 @@ class MomentSpline(NamedTuple):
 
     Attributes
     ----------
-    path : SplinePath
+    path : MomentSplinePath
     knots : ndarray, shape (m + 1,)
         Temperatures, 0 and 1 included.
     natural, moments : ndarray, shape (m + 1, p)
@@ -85,7 +85,7 @@ class MomentSpline(NamedTuple):
         Evaluations of gradient or density it took.
     """
 
-    path: SplinePath
+    path: MomentSplinePath
     knots: np.ndarray
     natural: np.ndarray
     moments: np.ndarray
@@ -116,7 +116,7 @@ class _Climber:
     family: TiltedPrior
     limits: _Limits
     natural: np.ndarray
-    cloud: Cloud
+    cloud: ParticleSystem
     key: jax.Array
     rng: np.random.Generator
     allowed: float
@@ -165,7 +165,7 @@ def fit_moment_spline(
     with jax.enable_x64(True):
         key, key_start = jax.random.split(key_of(seed_jax))
         begin = _segment(family, np.zeros((2, family.size)))
-        cloud = Cloud.begin(begin, transition, key_start, first)
+        cloud = ParticleSystem.begin(begin, transition, key_start, first)
         at_end = jax.jit(family.evaluate)(last)
         limits = _limits(cloud.state.terms.statistics, at_end.statistics)
         s0, s1 = limits.of(cloud.state.terms).mean(axis=0), limits.of(at_end).mean(axis=0)
@@ -205,15 +205,15 @@ def _knots(distance: np.ndarray, spread: np.ndarray) -> np.ndarray:
     return np.concatenate([1 - np.geomspace(1.0, gap, count), [1.0]])
 
 
-def _segment(family: TiltedPrior, natural: np.ndarray) -> SplinePath:
+def _segment(family: TiltedPrior, natural: np.ndarray) -> MomentSplinePath:
     """Return the path between two natural parameters."""
     return _spline(family, np.array([0.0, 1.0]), natural)
 
 
-def _spline(family: TiltedPrior, knots: np.ndarray, natural: np.ndarray) -> SplinePath:
+def _spline(family: TiltedPrior, knots: np.ndarray, natural: np.ndarray) -> MomentSplinePath:
     """Return the path through knots, padded with knots above 1 where nothing changes."""
     extra = -(len(knots) - 1) % _PADDING
-    return SplinePath(
+    return MomentSplinePath(
         family,
         np.concatenate([knots, np.arange(2.0, extra + 2)]),
         np.concatenate([natural, np.repeat(natural[-1:], extra, axis=0)]),

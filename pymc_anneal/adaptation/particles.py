@@ -46,14 +46,16 @@ class Increment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cloud:
+class ParticleSystem:
     """Equally weighted particles, and the transition under tuning that moves them."""
 
     state: KernelState
     tuner: Tuner
 
     @classmethod
-    def begin(cls, path: Path, transition: Transition, key: jax.Array, position) -> "Cloud":
+    def begin(
+        cls, path: Path, transition: Transition, key: jax.Array, position
+    ) -> "ParticleSystem":
         """Return particles at the start of a path, positions of shape ``(n, d)``."""
         state = _initial(path, transition, key, position)
         return cls(state, Tuner.of(transition, position))
@@ -66,16 +68,16 @@ class Cloud:
 
     def resampled(
         self, path: Path, beta: float, log_u: np.ndarray, rng: np.random.Generator
-    ) -> "Cloud":
+    ) -> "ParticleSystem":
         """Carry the particles to ``beta``: resample them, and give the transition their scale."""
         weight = np.exp(log_u - log_u.max())
         slope = partial(_slope, path, self.state.position, beta)
         tuner = self.tuner.rescaled(np.asarray(self.state.position), weight, slope)
-        return Cloud(_take(self.state, systematic(rng, weight, len(weight))), tuner)
+        return ParticleSystem(_take(self.state, systematic(rng, weight, len(weight))), tuner)
 
     def moved(
         self, path: Path, beta: float, key: jax.Array, trials: Sequence[Trial], stuck: bool = True
-    ) -> "Cloud":
+    ) -> "ParticleSystem":
         """Move the particles twice for each trial, and learn from it.
 
         Parameters
@@ -103,9 +105,9 @@ class Cloud:
             share = report.stuck if stuck else np.zeros_like(report.stuck)
             learned = Report(report.accept_rate, share, report.first, report.second)
             tuner = tuner.learned(trial, learned)
-        return Cloud(state, tuner)
+        return ParticleSystem(state, tuner)
 
-    def settled(self) -> "Cloud":
+    def settled(self) -> "ParticleSystem":
         """Return the particles with the best transition next to the present one."""
         return replace(self, tuner=self.tuner.settled())
 

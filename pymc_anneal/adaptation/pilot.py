@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.particles import Cloud
+from pymc_anneal.adaptation.particles import ParticleSystem
 from pymc_anneal.adaptation.tuning import by_temperature
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition
 from pymc_anneal.base.progress import PilotProgress
@@ -128,7 +128,7 @@ def run_pilot(
     rng = np.random.default_rng(seed_numpy)
     with jax.enable_x64(True):
         key = key_of(seed_jax)
-        cloud = Cloud.begin(path, transition, key, position)
+        cloud = ParticleSystem.begin(path, transition, key, position)
         log_mass = _check_start(path, cloud.state)
         betas, records, log_z, evaluations = [0.0], [], 0.0, 0
         while betas[-1] < 1:

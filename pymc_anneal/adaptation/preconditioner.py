@@ -23,7 +23,7 @@ _CLIP = 5.0
 _RIDGE = 1e-3
 
 
-def scale_of(
+def estimate_scale(
     position: np.ndarray,
     weight: np.ndarray,
     gradient: np.ndarray | None = None,

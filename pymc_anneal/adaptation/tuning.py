@@ -21,11 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.adaptation.preconditioner import scale_of
+from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from pymc_anneal.transitions.composition import Composition, parts_of
-from pymc_anneal.transitions.on_coordinates import OnCoordinates
+from pymc_anneal.transitions.on_coordinates import BlockTransition
 
 
 def needs_pilot(kernel: Any) -> bool:
@@ -82,7 +82,7 @@ class _Part:
     """One kernel under tuning, and what has been learned about it."""
 
     kernel: Any
-    place: OnCoordinates | None
+    place: BlockTransition | None
     columns: Any  # of the positions: those that it moves
     free: frozenset[str]
     step_limit: float
@@ -92,10 +92,10 @@ class _Part:
 
     @classmethod
     def of(cls, kernel: Transition, position: np.ndarray) -> "_Part":
-        place = kernel if isinstance(kernel, OnCoordinates) else None
+        place = kernel if isinstance(kernel, BlockTransition) else None
         coordinates = getattr(kernel, "coordinates", None)
         columns = slice(None) if coordinates is None else np.array(coordinates, dtype=int)
-        kernel = kernel.kernel if isinstance(kernel, OnCoordinates) else kernel
+        kernel = kernel.kernel if isinstance(kernel, BlockTransition) else kernel
         names = ("step_size", "n_steps", "scale")
         width = position[:, columns].shape[1]
         d = 1 if getattr(kernel, "one_at_a_time", False) else max(width, 1)
@@ -146,7 +146,7 @@ class _Part:
             slope = None
         slope = None if slope is None else slope[:, self.columns]
         dense = not getattr(self.kernel, "one_at_a_time", False)
-        return replace(self, scale=scale_of(position, weight, slope, dense=dense))
+        return replace(self, scale=estimate_scale(position, weight, slope, dense=dense))
 
     @property
     def uses_gradient(self) -> bool:
@@ -161,8 +161,8 @@ class _Part:
         # The share of rejections is about proportional to the square of the step size.
         wanted_rejected = 1 - getattr(self.kernel, "target_accept", 0.0)
         rejected = max(1 - accept_rate, 1e-3)
-        if hasattr(self.kernel, "max_stuck"):
-            rejected = max(rejected, wanted_rejected * stuck / self.kernel.max_stuck)
+        if hasattr(self.kernel, "max_stuck_share"):
+            rejected = max(rejected, wanted_rejected * stuck / self.kernel.max_stuck_share)
         ratio = np.sqrt(wanted_rejected / rejected)
         wanted = step_size * np.clip(ratio, 0.25, 4.0)
         return replace(self, scores=scores, step_limit=float(np.sqrt(self.step_limit * wanted)))

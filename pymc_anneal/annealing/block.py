@@ -54,7 +54,7 @@ class Ladder(NamedTuple):
     ----------
     log_weight
         Running log weights.
-    up, down
+    log_ratio_up, log_ratio_down
         Log ratio of the density at the next rung to that at this one, and of this one to the one
         before; 0 at the ends.
     velocity
@@ -62,8 +62,8 @@ class Ladder(NamedTuple):
     """
 
     log_weight: Any
-    up: Any
-    down: Any
+    log_ratio_up: Any
+    log_ratio_down: Any
     velocity: Any
 
 
@@ -118,7 +118,7 @@ class Snapshot(NamedTuple):
     ladder: list[Ladder]
 
 
-class Stopped(Exception):
+class BlockStopped(Exception):
     """The block was told to stop before its last step."""
 
 

@@ -18,10 +18,10 @@ from pymc_anneal.annealing.block import (
     EMPTY_LADDER,
     Block,
     BlockResult,
+    BlockStopped,
     Carry,
     Ladder,
     Snapshot,
-    Stopped,
 )
 from pymc_anneal.annealing.step import CHUNK, advance, record_ladder, start_carry
 from pymc_anneal.annealing.step_statistics import Stats
@@ -49,7 +49,7 @@ def run_block(
     report
         Called a few times a second.
     stop
-        When set, the block ends early by raising :class:`Stopped`.
+        When set, the block ends early by raising :class:`BlockStopped`.
     keep
         Called as often with a function that takes a snapshot.
     resume
@@ -74,7 +74,7 @@ def run_block(
         backward = bool(block.betas[0] > block.betas[-1])
         while done < total:
             if stop is not None and stop.is_set():
-                raise Stopped
+                raise BlockStopped
             ahead = block.rungs[block.rungs > done]
             # A Python number: one of NumPy has another type, for which JAX would compile again.
             size = int(min(longest, CHUNK, (ahead[0] if len(ahead) else total) - done))

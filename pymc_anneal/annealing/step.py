@@ -31,8 +31,8 @@ def record_ladder(path: Path, carry: Carry, betas) -> Ladder:
     terms = carry.state.terms
     return Ladder(
         log_weight=carry.log_weight,
-        up=path.log_ratio(terms, betas[1], betas[2]),
-        down=path.log_ratio(terms, betas[0], betas[1]),
+        log_ratio_up=path.log_ratio(terms, betas[1], betas[2]),
+        log_ratio_down=path.log_ratio(terms, betas[0], betas[1]),
         velocity=path.velocity(terms, betas[1]),
     )
 

@@ -27,27 +27,27 @@ def effective_sample_size(log_weight: np.ndarray) -> float:
     return float(np.exp(2 * log_sum - logsumexp(2 * log_weight))) if np.isfinite(log_sum) else 0.0
 
 
-def population_means(log_weight: np.ndarray, population: int = 1) -> np.ndarray:
+def population_means(log_weight: np.ndarray, population_size: int = 1) -> np.ndarray:
     """Log mean weights of independent populations, neighbours along the last axis.
 
     Parameters
     ----------
     log_weight : ndarray, shape (..., n)
-    population
+    population_size
         Particles in each; divides ``n``.
 
     Returns
     -------
-    ndarray, shape (..., n / population)
+    ndarray, shape (..., n / population_size)
     """
-    if population == 1:
+    if population_size == 1:
         return log_weight
-    rows = log_weight.reshape(*log_weight.shape[:-1], -1, population)
-    return logsumexp(rows, axis=-1) - np.log(population)
+    rows = log_weight.reshape(*log_weight.shape[:-1], -1, population_size)
+    return logsumexp(rows, axis=-1) - np.log(population_size)
 
 
 def ais(
-    log_weight: np.ndarray, strata: np.ndarray | None = None, population: int = 1
+    log_weight: np.ndarray, strata: np.ndarray | None = None, population_size: int = 1
 ) -> EvidenceEstimate:
     """Estimate the log evidence by annealed importance sampling.
 
@@ -58,7 +58,7 @@ def ais(
     strata : ndarray of int, broadcast to the shape of the weights, optional
         Which of several rounds a particle belongs to. What the rounds' mean weights differ by is
         then not counted as error: their sizes were fixed, not drawn.
-    population
+    population_size
         Particles, neighbours along the last axis, that share ancestors because they were
         resampled: the error is then that of the mean over populations.
 
@@ -82,13 +82,13 @@ def ais(
     n, ess = log_weight.size, effective_sample_size(log_weight)
     if ess == 0:
         return EvidenceEstimate(-np.inf, np.inf, 0.0)
-    units = population_means(log_weight, population)
-    strata = strata if strata is None else np.asarray(strata)[..., ::population]
+    units = population_means(log_weight, population_size)
+    strata = strata if strata is None else np.asarray(strata)[..., ::population_size]
     # Differences first: equal weights give an error of exactly zero.
     relative = np.exp(units - units.max())
     deviation = np.concatenate([r - r.mean() for r in _by_stratum(relative, strata)])
     rse_squared = (deviation**2).sum() / relative.sum() ** 2
-    if population > 1:
+    if population_size > 1:
         rse_squared *= units.size / (units.size - 1)  # they are few
         ess = 1 / (rse_squared + 1 / n)
     return EvidenceEstimate(

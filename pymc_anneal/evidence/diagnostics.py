@@ -67,7 +67,7 @@ def log_weight_variance(log_weight: np.ndarray) -> float:
     return float(max(by_ess, ((high - low) / 1.349) ** 2))
 
 
-def judge(
+def assess(
     log_weight: np.ndarray,
     strata: np.ndarray | None = None,
     *,
@@ -77,7 +77,7 @@ def judge(
     interrupted: bool = False,
     mcse: float | None = None,
     doubts: Sequence[str] = (),
-    population: int = 1,
+    population_size: int = 1,
 ) -> Verdict:
     """Judge an estimate by annealed importance sampling.
 
@@ -99,7 +99,7 @@ def judge(
         Error of the estimate, if it is not that of the weights alone.
     doubts
         What else speaks against the estimate.
-    population
+    population_size
         See :func:`ais`. Populations are too few for a tail, and the error is their spread: there
         is no other against which chains could disagree.
 
@@ -107,11 +107,11 @@ def judge(
     -------
     Verdict
     """
-    estimate = ais(log_weight, strata, population)
+    estimate = ais(log_weight, strata, population_size)
     doubts = [
         *doubts,
-        *_doubt_tail(weight_pareto_k(population_means(log_weight, population))),
-        *(_doubt_chains(log_weight, strata) if population == 1 else []),
+        *_doubt_tail(weight_pareto_k(population_means(log_weight, population_size))),
+        *(_doubt_chains(log_weight, strata) if population_size == 1 else []),
         *(d for p in pilots for d in _doubt_pilot(estimate.log_evidence, estimate.mcse, *p)),
     ]
     if doubts:

@@ -44,8 +44,8 @@ class Rungs(NamedTuple):
 
     beta: np.ndarray
     log_weight: np.ndarray
-    up: np.ndarray
-    down: np.ndarray
+    log_ratio_up: np.ndarray
+    log_ratio_down: np.ndarray
     velocity: np.ndarray
 
     def kept(self, particles: np.ndarray) -> "Rungs":
@@ -56,9 +56,11 @@ class Rungs(NamedTuple):
 def stepping_stone(rungs: Rungs, backward: bool = False) -> float:
     """Estimate ``log Z_T - log Z_0`` by stepping stones, in nats."""
     if not backward:
-        return float(_log_means(rungs.log_weight[:-1], rungs.up[:-1]).sum())
+        return float(_log_means(rungs.log_weight[:-1], rungs.log_ratio_up[:-1]).sum())
     # Seen from above, what the likelihood forbids does not exist.
-    return _log_mass(rungs) - float(_log_means(rungs.log_weight[1:], -rungs.down[1:]).sum())
+    return _log_mass(rungs) - float(
+        _log_means(rungs.log_weight[1:], -rungs.log_ratio_down[1:]).sum()
+    )
 
 
 def thermodynamic_integration(rungs: Rungs) -> tuple[float, float]:
@@ -69,7 +71,7 @@ def thermodynamic_integration(rungs: Rungs) -> tuple[float, float]:
     estimate, correction : float
         In nats; the second-order correction is part of the estimate.
     """
-    first = _log_means(rungs.log_weight[:1], rungs.up[:1])[0]
+    first = _log_means(rungs.log_weight[:1], rungs.log_ratio_up[:1])[0]
     log_weight, v = rungs.log_weight[1:], rungs.velocity[1:]
     share = np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
     v = np.where(share > 0, v, 0.0)  # -inf where a particle has no weight

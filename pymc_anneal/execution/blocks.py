@@ -27,7 +27,7 @@ _RUNGS = 12, 48  # least and most
 
 
 @dataclass(frozen=True)
-class FrozenRun:
+class AnnealedRun:
     """Weights and end points of shape ``(chains, particles, ...)``, and statistics by step.
 
     Attributes
@@ -45,7 +45,7 @@ class FrozenRun:
         Numbers of steps after which the particles were recorded.
     ladder : Ladder
         What was recorded, arrays of shape ``(rungs, chains, particles)``.
-    population : int
+    population_size : int
         Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
     evaluations : int
         Of gradient or density, by all particles.
@@ -59,7 +59,7 @@ class FrozenRun:
     seconds: float
     rungs: np.ndarray
     ladder: Ladder
-    population: int = 1
+    population_size: int = 1
     evaluations: int = 0
 
     @property
@@ -80,7 +80,7 @@ def anneal(
     cores: int | None = None,
     executor: Executor | None = None,
     store: BlockStore | None = None,
-) -> FrozenRun:
+) -> AnnealedRun:
     """Anneal blocks of the same schedule on the workers of an executor.
 
     Parameters
@@ -98,7 +98,7 @@ def anneal(
 
     Returns
     -------
-    FrozenRun
+    AnnealedRun
 
     Raises
     ------
@@ -112,7 +112,7 @@ def anneal(
     first, particles = blocks[0], sum(len(block.position) for block in blocks[: len(results)])
     # A forward run moves at the new temperature of a step, a reverse one at the old.
     moved_at = np.maximum(first.betas[1:], first.betas[:-1])
-    return FrozenRun(
+    return AnnealedRun(
         betas=first.betas,
         log_weight=np.concatenate([r.log_weight for r in results], axis=1),
         position=np.concatenate([r.position for r in results], axis=1),
@@ -120,7 +120,7 @@ def anneal(
         interrupted=len(results) < len(blocks),
         seconds=sum(r.seconds for r in results) / min(workers, len(results)),
         rungs=first.rungs,
-        population=len(first.position) // first.chains if first.resample else 1,
+        population_size=len(first.position) // first.chains if first.resample else 1,
         evaluations=particles * int(evaluations(first.transition, moved_at).sum()),
         ladder=Ladder(
             *(np.concatenate(v, axis=2) for v in zip(*(r.ladder for r in results), strict=True))

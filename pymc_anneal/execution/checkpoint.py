@@ -67,7 +67,7 @@ class Checkpoint:
                 f"The folder {folder} of the checkpoint does not exist: create it first."
             )
 
-    def open(self, fingerprint: Mapping[str, str]) -> "Journal":
+    def open(self, fingerprint: Mapping[str, str]) -> "StageLog":
         """Return the journal in the file, or a new one.
 
         Parameters
@@ -83,7 +83,7 @@ class Checkpoint:
         """
         path = Path(self.path)
         if not path.exists():
-            return Journal(self, fingerprint)
+            return StageLog(self, fingerprint)
         found, body = _read(path)
         differs = [k for k in {**found, **fingerprint} if _differs(found, fingerprint, k)]
         if differs:
@@ -97,7 +97,7 @@ class Checkpoint:
             )
         with jax.enable_x64(True):
             stages, results, snapshots = pickle.loads(body)
-        return Journal(self, found, stages, results, snapshots)
+        return StageLog(self, found, stages, results, snapshots)
 
 
 def _differs(found: Mapping[str, str], present: Mapping[str, str], key: str) -> bool:
@@ -135,7 +135,7 @@ class BlockStore:
         Where they are saved; default: nowhere, and no snapshots are taken.
     """
 
-    def __init__(self, journal: "Journal | None" = None):
+    def __init__(self, journal: "StageLog | None" = None):
         self._journal = journal
         self._lock = journal.lock if journal else threading.Lock()
         self._taken: dict[int, float] = {}
@@ -176,7 +176,7 @@ class BlockStore:
             self._journal.save()
 
 
-class Journal:
+class StageLog:
     """Results of a run's stages, by number and name.
 
     Parameters
@@ -277,12 +277,12 @@ class Journal:
         )
 
 
-def open_journal(
+def open_stage_log(
     checkpoint: str | os.PathLike | Checkpoint,
     fingerprint: Mapping[str, str],
     seed: np.random.SeedSequence,
     chosen: bool,
-) -> tuple[Journal, np.random.SeedSequence]:
+) -> tuple[StageLog, np.random.SeedSequence]:
     """Open the journal of a run.
 
     Parameters
@@ -298,7 +298,7 @@ def open_journal(
 
     Returns
     -------
-    Journal, SeedSequence
+    StageLog, SeedSequence
         The journal, and the seed to go by.
     """
     opened = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)

@@ -26,7 +26,7 @@ from functools import lru_cache, partial
 import cloudpickle
 import jax
 
-from pymc_anneal.annealing.block import Block, BlockResult, Stopped
+from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped
 from pymc_anneal.annealing.loop import last_progress, run_block
 from pymc_anneal.base.contracts import NanDensityError, Path, Transition
 from pymc_anneal.base.progress import BlockProgress
@@ -119,7 +119,7 @@ def _finish(blocks: Sequence[Block], crew: "_Crew", store: BlockStore) -> None:
         for i, future in crew.finished(store.patience):
             try:
                 store.add(i, future.result())
-            except (NanDensityError, Stopped):
+            except (NanDensityError, BlockStopped):
                 raise
             except Exception:
                 if attempts[i] == _ATTEMPTS:

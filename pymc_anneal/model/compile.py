@@ -38,9 +38,9 @@ from pymc_anneal.model.graphs import (
     unconstrain_function,
     value_dtypes,
 )
-from pymc_anneal.model.pickling import Portable
+from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
-from pymc_anneal.model.unsupported import refuse, unnormalised
+from pymc_anneal.model.unsupported import check_supported, unnormalised
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +133,11 @@ class CompiledModel:
         """
         rows = [self._checked(rv, values) for rv in self.model.free_RVs]
         n = len(rows[0]) if rows else 0
-        flat = [v.reshape(n, math.prod(v.shape[1:])) for v in self._unconstrain(*rows)]
+        flat = [v.reshape(n, math.prod(v.shape[1:])) for v in self._unconstrained(*rows)]
         return np.concatenate([np.empty((n, 0)), *flat], axis=1).astype(np.float64)
 
     @cached_property
-    def unconstrain_function(self) -> Callable[..., list[np.ndarray]]:
+    def _unconstrained(self) -> Callable[..., list[np.ndarray]]:
         return unconstrain_function(self.model)
 
     def _checked(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -260,7 +260,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
             f"`model` is a {type(model).__name__}, expected a pymc.Model "
             "(for a Bambi model pass `model=bambi_model.backend.model`)."
         )
-    refuse(model)
+    check_supported(model)
     prior = PriorSampler(model)
     variables = _layout(model, prior)
     ndim = variables[-1].stop if variables else 0
@@ -269,7 +269,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         model=model,
         variables=variables,
         ndim=ndim,
-        log_terms=Portable(
+        log_terms=PicklableFunction(
             partial(evaluate_log_terms, graph, variables, value_dtypes(model), prior.log_mass)
         ),
         log_prior_mass=prior.log_mass,

@@ -21,7 +21,7 @@ _KEPT = 4
 _LOCK = threading.Lock()
 
 
-class Portable:
+class PicklableFunction:
     """A function that remains one object however often it is sent to a process.
 
     Parameters
@@ -45,11 +45,11 @@ class Portable:
         return _received, (self._payload,)
 
 
-def _received(payload: bytes) -> Portable:
+def _received(payload: bytes) -> PicklableFunction:
     with _LOCK:
         return _built(payload)
 
 
 @lru_cache(maxsize=_KEPT)
-def _built(payload: bytes) -> Portable:
-    return Portable(pickle.loads(payload))
+def _built(payload: bytes) -> PicklableFunction:
+    return PicklableFunction(pickle.loads(payload))

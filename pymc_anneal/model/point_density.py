@@ -10,7 +10,7 @@ from pymc_anneal.model.callback import callback_graph
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.graphs import scalar_sum, split_values, value_dtypes
 from pymc_anneal.model.jaxify import JaxGraph, freeze_shared, jaxify
-from pymc_anneal.model.pickling import Portable
+from pymc_anneal.model.pickling import PicklableFunction
 
 
 def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:
@@ -26,7 +26,7 @@ def log_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Arra
         jax.eval_shape(lambda x: graph(*split(x)), jnp.zeros(compiled.ndim))
     except Exception:  # as in log_graph
         graph = callback_graph(inputs, freeze_shared(outputs))
-    return Portable(partial(_log_point, graph, compiled.variables, value_dtypes(model)))
+    return PicklableFunction(partial(_log_point, graph, compiled.variables, value_dtypes(model)))
 
 
 def _log_point(graph: JaxGraph, variables, dtypes, x: jax.Array) -> jax.Array:

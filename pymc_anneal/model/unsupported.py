@@ -16,7 +16,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import MultinomialRV
 
 
-def refuse(model: pm.Model) -> None:
+def check_supported(model: pm.Model) -> None:
     """Raise for what cannot be annealed, by name."""
     for rv in model.free_RVs:
         op = rv.owner.op

@@ -16,7 +16,7 @@ from pymc_anneal.paths.tilted_prior import TiltedPrior, TiltedTerms, inner_produ
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
-class SplinePath:
+class MomentSplinePath:
     """Path through a tilted prior whose natural parameters are linear between knots.
 
     Parameters

@@ -28,7 +28,7 @@ class QTerms(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
-class QPath:
+class QAveragePath:
     """Path of q-averages.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Scores of coordinates: their tails made no heavier than those of a normal distribution.
+"""TailTransform of coordinates: their tails made no heavier than those of a normal distribution.
 
     u = median + delta asinh((x - median) / delta),
 
@@ -32,7 +32,7 @@ _LEAST = 0.01
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
-class Scores:
+class TailTransform:
     """The map from coordinates to scores.
 
     Parameters
@@ -47,7 +47,7 @@ class Scores:
     upper: Any
 
     @classmethod
-    def of(cls, draws: np.ndarray) -> "Scores":
+    def of(cls, draws: np.ndarray) -> "TailTransform":
         """Return the scores of a distribution from draws, shape ``(n, d)``.
 
         On each side ``delta`` gives the quantiles of scores the ratio that a normal distribution

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import Path
-from pymc_anneal.paths.tail_transform import Scores
+from pymc_anneal.paths.tail_transform import TailTransform
 
 _BOUND = 4.0  # of a coordinate, in units of the range of prior and posterior
 
@@ -58,7 +58,7 @@ class TiltedPrior:
         ``z = (u - centre) / scale`` and ``c``.
     statistics : str
         Beside ``V``: "linear", "squares" (and linear) or "products" (and linear).
-    scores : Scores, optional
+    scores : TailTransform, optional
         Give ``u`` for ``x``; default: ``u = x``.
     """
 
@@ -67,14 +67,14 @@ class TiltedPrior:
     scale: Any
     bound: Any
     statistics: str = field(default="linear", metadata={"static": True})
-    scores: Scores | None = None
+    scores: TailTransform | None = None
 
     @classmethod
     def around(
         cls, base: Path, first: np.ndarray, last: np.ndarray, statistics: str = "linear"
     ) -> "TiltedPrior":
         """Return the family standardised to draws of both ends, shape ``(n, d)`` each."""
-        n, scores = min(len(first), len(last)), Scores.of(first)
+        n, scores = min(len(first), len(last)), TailTransform.of(first)
         both = np.asarray(scores(np.concatenate([first[:n], last[:n]])))
         low, centre, high = np.quantile(both, [0.16, 0.5, 0.84], axis=0)
         scale = np.where(high > low, 0.5 * (high - low), 1.0)

@@ -4,7 +4,7 @@ Choose transition, reference and path; pilot; trial; plan; counted rounds; rever
 `run.py` reads from top to bottom.
 """
 
-from pymc_anneal.pipeline.choose_path import MomentAverages, QAverages
-from pymc_anneal.pipeline.choose_transition import compose_transition
+from pymc_anneal.pipeline.choose_path import MomentAveragedPath, QPath
+from pymc_anneal.pipeline.choose_transition import default_transition
 
-__all__ = ["MomentAverages", "QAverages", "compose_transition"]
+__all__ = ["MomentAveragedPath", "QPath", "default_transition"]

@@ -24,7 +24,7 @@ from pymc_anneal.adaptation.plan import TARGET_VARIANCE, predicted_cost
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.paths.q_path import QPath
+from pymc_anneal.paths.q_path import QAveragePath
 from pymc_anneal.paths.tilted_prior import STATISTICS
 from pymc_anneal.pipeline.choose_reference import Start
 from pymc_anneal.pipeline.rounds import survey
@@ -61,7 +61,7 @@ class Geometric:
 
 
 @dataclass(frozen=True)
-class MomentAverages:
+class MomentAveragedPath:
     """Moment-averaged path: a spline through the tilted prior (Grosse et al. 2013).
 
     Parameters
@@ -164,7 +164,7 @@ class MomentAverages:
 
 
 @dataclass(frozen=True)
-class QAverages:
+class QPath:
     """Path of q-averages, at the level of the pilot's evidence.
 
     Parameters
@@ -188,14 +188,14 @@ class QAverages:
         q = self.q
         if q is None:
             q = 1 - 1 / max(_span(base, first, pilot.position), 1.0)
-        return _onto(start, QPath(base, np.asarray(q), np.asarray(pilot.log_z)))
+        return _onto(start, QAveragePath(base, np.asarray(q), np.asarray(pilot.log_z)))
 
 
 @dataclass(frozen=True)
 class Cheapest:
     """The geometric or the moment-averaged path, whichever is predicted to be cheaper."""
 
-    alternative: MomentAverages = MomentAverages()
+    alternative: MomentAveragedPath = MomentAveragedPath()
 
     def lay_out(self, start: Start, kernel, posterior, seed) -> Start:
         """Survey both, within a share of the cost of the geometric run."""
@@ -226,8 +226,8 @@ class Cheapest:
 
 ROUTES: Mapping[str, Callable[[], Route]] = {
     "geometric": Geometric,
-    "moment": MomentAverages,
-    "q": QAverages,
+    "moment": MomentAveragedPath,
+    "q": QPath,
     "auto": Cheapest,
 }
 

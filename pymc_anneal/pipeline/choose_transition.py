@@ -17,17 +17,17 @@ from pymc_anneal.model.compile import CompiledModel, as_compiled
 from pymc_anneal.model.graphs import Variable
 from pymc_anneal.transitions.blackjax import BlackJAXKernel
 from pymc_anneal.transitions.composition import Composition, parts_of
-from pymc_anneal.transitions.discrete_walk import IntegerWalk
-from pymc_anneal.transitions.generalized_hmc import PartialRefreshmentHMC
+from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
+from pymc_anneal.transitions.generalized_hmc import GeneralizedHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
 from pymc_anneal.transitions.mala import MALA
-from pymc_anneal.transitions.on_coordinates import OnCoordinates
+from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
 
 TRANSITIONS: dict[str, Callable[[], Transition]] = {
     "hmc": HMC,
-    "partial_refreshment": PartialRefreshmentHMC,
+    "generalized_hmc": GeneralizedHMC,
     "mala": MALA,
     "random_walk": RandomWalkMetropolis,
 }
@@ -37,7 +37,7 @@ TRANSITIONS: dict[str, Callable[[], Transition]] = {
 _MAX_VALUES = 32
 
 
-def compose_transition(
+def default_transition(
     continuous: str | Transition = "hmc", *, model: pm.Model | CompiledModel | None = None
 ) -> Transition:
     """Return a transition for a model with discrete variables.
@@ -48,7 +48,7 @@ def compose_transition(
     Parameters
     ----------
     continuous
-        What moves the continuous variables: "hmc", "partial_refreshment", "mala", "random_walk",
+        What moves the continuous variables: "hmc", "generalized_hmc", "mala", "random_walk",
         or a kernel. Its ``scale`` is that of the continuous coordinates.
     model
         The model, or the result of :func:`compile_model`. Default: the model on the context stack.
@@ -66,24 +66,24 @@ def compose_transition(
 
     Examples
     --------
-    >>> kernel = pymc_anneal.compose_transition(pymc_anneal.HMC(n_steps=10), model=model)
+    >>> kernel = pymc_anneal.default_transition(pymc_anneal.HMC(n_steps=10), model=model)
     >>> pymc_anneal.sample_ais(model=model, transition=kernel)
     """
     compiled = as_compiled(model)
     kernel: Any = resolve(continuous, TRANSITIONS, "continuous", Transition)
     if not compiled.discrete:
         return kernel
-    if isinstance(kernel, BlackJAXKernel | Composition | OnCoordinates):
+    if isinstance(kernel, BlackJAXKernel | Composition | BlockTransition):
         raise TypeError(
             f"`continuous` is a {type(kernel).__name__}, expected a kernel that moves all "
             f"coordinates of a block of particles: one of {sorted(TRANSITIONS)}, or HMC(...), "
             "MALA(...) and the like."
         )
     rest = _coordinates(v for v in compiled.variables if not v.discrete)
-    parts: list[Any] = [OnCoordinates(kernel, rest)] if rest else []
+    parts: list[Any] = [BlockTransition(kernel, rest)] if rest else []
     parts += _gibbs(compiled.discrete)
     walked = _coordinates(v for v in compiled.discrete if not _is_small(v))
-    parts += [IntegerWalk(walked)] if walked else []
+    parts += [DiscreteRandomWalk(walked)] if walked else []
     return parts[0] if len(parts) == 1 else Composition(parts)
 
 
@@ -99,7 +99,7 @@ def transition_for(transition: str | Transition, compiled: CompiledModel) -> Tra
     """
     kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     if isinstance(transition, str):
-        return compose_transition(kernel, model=compiled)
+        return default_transition(kernel, model=compiled)
     for variable in compiled.discrete:
         own = set(range(variable.start, variable.stop))
         wrong = [part for part in parts_of(kernel) if _moves_as_real(part, own)]
@@ -110,7 +110,7 @@ def transition_for(transition: str | Transition, compiled: CompiledModel) -> Tra
             raise TypeError(
                 f"Variable '{variable.name}' is discrete, and transition {name} {fault}. Name the "
                 f"transition (one of {sorted(TRANSITIONS)}) to have the discrete variables moved "
-                "beside it, or pass compose_transition(kernel, model=model)."
+                "beside it, or pass default_transition(kernel, model=model)."
             )
     return kernel
 
@@ -123,7 +123,7 @@ def _moves_as_real(part: Transition, coordinates: set[int]) -> bool:
     moved = getattr(part, "coordinates", None)
     if moved is None:
         return True
-    return isinstance(part, OnCoordinates) and not coordinates.isdisjoint(moved)
+    return isinstance(part, BlockTransition) and not coordinates.isdisjoint(moved)
 
 
 def _is_small(variable: Variable) -> bool:

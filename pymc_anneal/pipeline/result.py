@@ -18,8 +18,8 @@ from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.diagnostics import Verdict, judge, log_weight_variance
-from pymc_anneal.execution.blocks import FrozenRun
+from pymc_anneal.evidence.diagnostics import Verdict, assess, log_weight_variance
+from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.choose_reference import Start
 from pymc_anneal.pipeline.reverse import Reverse
 from pymc_anneal.pipeline.rounds import Outcome
@@ -31,7 +31,7 @@ from pymc_anneal.results.container import (
     library_attrs,
     to_container,
 )
-from pymc_anneal.schedules.named import Surveyed
+from pymc_anneal.schedules.named import FromPilot
 from pymc_anneal.transitions.by_temperature import TunedTransition
 
 
@@ -68,7 +68,7 @@ def assemble(
     run = _run(begun, outcome, backward, seconds)
     rng = np.random.default_rng(seed_draws)
     # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
-    related = run.population > 1
+    related = run.population_size > 1
     draws = session.options.draws
     drawn = equal_weights(run.position, run.log_weight, draws, rng, together=related)
     extra = _extra_groups(session, drawn, seed_prior)
@@ -110,14 +110,14 @@ def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: floa
         words=words,
         ladder=last.ladder,
         rungs=last.rungs,
-        population=last.population,
+        population_size=last.population_size,
     )
 
 
 def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict:
     last = outcome.rounds[-1]
     pilots = [p for p in (outcome.pilot, *begun.earlier) if p is not None]
-    return judge(
+    return assess(
         outcome.log_weight,
         outcome.round,
         target_mcse=begun.session.options.target_mcse,
@@ -126,11 +126,11 @@ def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict
         interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
         mcse=backward.mcse if backward else None,
         doubts=backward.doubts if backward else (),
-        population=last.population,
+        population_size=last.population_size,
     )
 
 
-def _reverse_arrays(forward: Run, run: FrozenRun) -> Run:
+def _reverse_arrays(forward: Run, run: AnnealedRun) -> Run:
     """Return a reverse run as arrays; its weights are relative to the posterior."""
     particles = run.log_weight.shape[1]
     return replace(
@@ -170,7 +170,7 @@ def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
     kernel = kernel.kernel if isinstance(kernel, TunedTransition) else kernel
     rounds = "; ".join(
         f"round {i}: {r.steps} steps, {r.particles} particles, {ais(r.log_weight).log_evidence:.4f}"
-        f" +- {ais(r.log_weight, population=r.population).mcse:.2g}"
+        f" +- {ais(r.log_weight, population_size=r.population_size).mcse:.2g}"
         for i, r in enumerate(outcome.rounds, start=1)
     )
     return {
@@ -192,7 +192,7 @@ def _listed(costs: Mapping[str, float]) -> str:
 
 
 def _schedule_name(schedule) -> str:
-    if isinstance(schedule, Surveyed):
+    if isinstance(schedule, FromPilot):
         return schedule.name
     return "array" if isinstance(schedule, np.ndarray) else getattr(schedule, "__name__", "custom")
 

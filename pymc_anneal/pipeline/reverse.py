@@ -22,7 +22,7 @@ from pymc_anneal.base.contracts import Transition, reversal_of
 from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.bennett import BridgeEstimate, both_directions, disagreement
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
-from pymc_anneal.execution.blocks import FrozenRun
+from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.pipeline.rounds import Outcome
@@ -44,7 +44,7 @@ class Reverse(NamedTuple):
     ----------
     forward : ndarray, shape (chains, particles)
         Log weights of the forward round that it reverses.
-    run : FrozenRun
+    run : AnnealedRun
         Its log weights estimate reference over target.
     bridge : BridgeEstimate
         Both directions together.
@@ -57,7 +57,7 @@ class Reverse(NamedTuple):
     """
 
     forward: np.ndarray
-    run: FrozenRun
+    run: AnnealedRun
     bridge: BridgeEstimate
     ess: float
     start: str
@@ -179,7 +179,7 @@ def _spaced(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return flat[index].reshape(*shape, -1)
 
 
-def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence) -> FrozenRun:
+def _own_draws(session: Session, outcome: Outcome, seed: np.random.SeedSequence) -> AnnealedRun:
     """Resample the forward particles and move them on."""
     last, pilot = outcome.rounds[-1], outcome.pilot
     seed_index, seed_moves = seed.spawn(2)

@@ -19,10 +19,10 @@ from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import ais, combined_log_weights, population_means
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance, weight_pareto_k
-from pymc_anneal.execution.blocks import FrozenRun, spaced_rungs
+from pymc_anneal.execution.blocks import AnnealedRun, spaced_rungs
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Options
-from pymc_anneal.schedules.named import Surveyed
+from pymc_anneal.schedules.named import FromPilot
 from pymc_anneal.schedules.validate import check_schedule
 
 _MAX_TRIALS = 4
@@ -47,7 +47,7 @@ class Outcome:
 
     pilot: Pilot | None
     plan: Plan | None
-    rounds: list[FrozenRun]
+    rounds: list[AnnealedRun]
     transition: Transition
 
     @property
@@ -106,11 +106,11 @@ def _counted_rounds(
     steps: int,
     particles: int,
     seed: np.random.SeedSequence,
-) -> list[FrozenRun]:
+) -> list[AnnealedRun]:
     """Run rounds, each longer than the one before, until the error is as wanted."""
     options, begin = session.options, time.perf_counter()
     surveyed = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
-    rounds: list[FrozenRun] = []
+    rounds: list[AnnealedRun] = []
     for number, child in enumerate(seed.spawn(options.max_rounds), start=1):
         betas = _schedule(options, steps, surveyed)
         name = "Annealing" if number == 1 else f"Round {number}"
@@ -140,7 +140,7 @@ def _recorded(options: Options, steps: int, pilot: Pilot | None) -> dict[str, An
 
 
 def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    laid_out = isinstance(options.schedule, Surveyed)
+    laid_out = isinstance(options.schedule, FromPilot)
     return laid_out or needs_pilot(kernel) or options.fixed_steps is None
 
 
@@ -170,9 +170,9 @@ def plan_run(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Pl
     return session.journal.stage("Plan", partial(_plan, session, pilot, trials))
 
 
-def _trials(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> list[FrozenRun]:
+def _trials(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> list[AnnealedRun]:
     """Run one block until its log weights are even enough to plan by: the last run."""
-    trials: list[FrozenRun] = []
+    trials: list[AnnealedRun] = []
     steps = trial_steps(pilot)
     surveyed = Survey(pilot.betas, effective_length(pilot))
     for child in seed.spawn(_MAX_TRIALS):
@@ -185,7 +185,7 @@ def _trials(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> lis
     return trials
 
 
-def _plan(session: Session, pilot: Pilot, trials: list[FrozenRun]) -> Plan:
+def _plan(session: Session, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
     options, trial = session.options, trials[-1]
     plan = make_plan(
         variance=log_weight_variance(trial.log_weight),
@@ -203,13 +203,13 @@ def _plan(session: Session, pilot: Pilot, trials: list[FrozenRun]) -> Plan:
 def _schedule(options: Options, steps: int, surveyed: Survey | None) -> np.ndarray:
     if isinstance(options.schedule, np.ndarray):
         return options.schedule
-    if not isinstance(options.schedule, Surveyed):
+    if not isinstance(options.schedule, FromPilot):
         return check_schedule(options.schedule(steps))
     assert surveyed is not None  # such a schedule always has a pilot
     return options.schedule.lay_out(surveyed.betas, surveyed.length, steps, options.max_step)
 
 
-def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: FrozenRun) -> Survey | None:
+def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: AnnealedRun) -> Survey | None:
     """Return what a finished round says about the path."""
     if pilot is None:
         return surveyed
@@ -217,14 +217,14 @@ def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: FrozenRun) 
     return Survey(finished.betas, refine(finished.betas, d, pilot))
 
 
-def _growth(options: Options, finished: FrozenRun, seconds_left: float) -> float | None:
+def _growth(options: Options, finished: AnnealedRun, seconds_left: float) -> float | None:
     """Return by how much to lengthen the next round, None where none is needed or possible."""
     fixed = options.fixed_steps is not None
     if fixed or finished.interrupted:
         return None
-    units = population_means(finished.log_weight, finished.population)
+    units = population_means(finished.log_weight, finished.population_size)
     sound = not weight_pareto_k(units) > MAX_PARETO_K
-    error = ais(finished.log_weight, population=finished.population).mcse
+    error = ais(finished.log_weight, population_size=finished.population_size).mcse
     if sound and error <= options.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)

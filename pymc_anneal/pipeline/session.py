@@ -10,8 +10,8 @@ import numpy as np
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.contracts import NanDensityError, Path, Transition
 from pymc_anneal.base.seeds import seed_sequence
-from pymc_anneal.execution.blocks import FrozenRun, anneal
-from pymc_anneal.execution.checkpoint import Journal
+from pymc_anneal.execution.blocks import AnnealedRun, anneal
+from pymc_anneal.execution.checkpoint import StageLog
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.settings import Options
@@ -31,7 +31,7 @@ class Session:
     display: ProgressDisplay
     seed: np.random.SeedSequence
     executor: Executor | None = None
-    journal: Journal = field(default_factory=Journal)
+    journal: StageLog = field(default_factory=StageLog)
 
     @property
     def pilot_seed(self) -> np.random.SeedSequence:
@@ -54,7 +54,7 @@ class Session:
             blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
         return blocks
 
-    def run(self, name: str, blocks: list[Block]) -> FrozenRun:
+    def run(self, name: str, blocks: list[Block]) -> AnnealedRun:
         """Anneal blocks on the workers."""
         store = self.journal.blocks(name)
         try:

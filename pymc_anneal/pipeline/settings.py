@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_anneal.base.arguments import check_count, check_target
 from pymc_anneal.execution.blocks import even_block
-from pymc_anneal.schedules.named import Surveyed
+from pymc_anneal.schedules.named import FromPilot
 
 _MIN_POPULATIONS = 8
 
@@ -28,7 +28,7 @@ class Options:
     max_minutes: float = np.inf
     cores: int | None = None
     block_size: int | None = None
-    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed = Surveyed("variational")
+    schedule: Callable[[int], np.ndarray] | np.ndarray | FromPilot = FromPilot("variational")
     max_step: float | None = None
     idata_kwargs: dict[str, Any] = field(default_factory=dict)
     resample: float = 0.0

@@ -2,7 +2,7 @@
 
 from pymc_anneal.rbm.exact import Moments, log_partition_function, moments, sample_exact
 from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
-from pymc_anneal.rbm.moment_spline import MomentSpline, match_moments_exactly, moment_spline
+from pymc_anneal.rbm.moment_spline import MomentSpline, fit_moments_exact, moment_spline
 from pymc_anneal.rbm.moments import (
     average_moments,
     data_moments,
@@ -13,7 +13,7 @@ from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
 from pymc_anneal.rbm.sample_ais import sample_ais
 from pymc_anneal.rbm.training import (
     TrainedRBM,
-    match_moments,
+    fit_moments_pcd,
     pseudo_log_likelihood,
     reconstruction_error,
     train,
@@ -34,8 +34,8 @@ __all__ = [
     "data_moments",
     "gibbs_moments",
     "log_partition_function",
-    "match_moments",
-    "match_moments_exactly",
+    "fit_moments_pcd",
+    "fit_moments_exact",
     "moment_spline",
     "moments",
     "pseudo_log_likelihood",

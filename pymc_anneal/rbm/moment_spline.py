@@ -21,7 +21,7 @@ from pymc_anneal.rbm.exact import Moments, log_z_and_moments, moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moments import average_moments, check_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.paths import SplineRBMPath
-from pymc_anneal.rbm.training import match_moments
+from pymc_anneal.rbm.training import fit_moments_pcd
 from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 from pymc_anneal.schedules.validate import check_schedule
 
@@ -88,11 +88,11 @@ def moment_spline(
         chains with the defaults of :func:`gibbs_moments`; :func:`data_moments` is the cheap
         substitute.
     method
-        "pcd", or "exact" for machines with a small layer, see :func:`match_moments_exactly`.
+        "pcd", or "exact" for machines with a small layer, see :func:`fit_moments_exact`.
     updates, learning_rate, particles
-        Of "pcd", see :func:`match_moments`.
+        Of "pcd", see :func:`fit_moments_pcd`.
     tolerance
-        Of "exact", see :func:`match_moments_exactly`.
+        Of "exact", see :func:`fit_moments_exact`.
     random_seed
         Seed.
 
@@ -118,7 +118,7 @@ def moment_spline(
     machines, current = [], reference.astype(model.weights.dtype)
     for wanted, seed in zip(averaged[1:-1], seeds, strict=True):
         if method == "pcd":
-            current = match_moments(
+            current = fit_moments_pcd(
                 wanted,
                 current,
                 updates=updates,
@@ -127,13 +127,13 @@ def moment_spline(
                 random_seed=seed,
             )
         else:
-            current = match_moments_exactly(wanted, current, tolerance=tolerance)
+            current = fit_moments_exact(wanted, current, tolerance=tolerance)
         machines.append(current)
     models = [reference.astype(model.weights.dtype), *machines, model]
     return MomentSpline(SplineRBMPath.through(every, models), every, models, averaged)
 
 
-def match_moments_exactly(
+def fit_moments_exact(
     target: Moments, start: RBM, *, tolerance: float = 1e-5, max_iterations: int = 300
 ) -> RBM:
     """Fit a machine with a small layer to moments, by the exact likelihood.

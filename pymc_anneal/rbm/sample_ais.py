@@ -17,8 +17,8 @@ from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.arguments import check_count, check_target, resolve
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.seeds import seed_sequence
-from pymc_anneal.evidence.diagnostics import judge, log_weight_variance
-from pymc_anneal.execution.blocks import FrozenRun, anneal, even_block, spaced_rungs
+from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
+from pymc_anneal.execution.blocks import AnnealedRun, anneal, even_block, spaced_rungs
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.rbm.exact import check_small, sample_exact
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function, uniform_reference
@@ -27,7 +27,7 @@ from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath
 from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
 from pymc_anneal.results.container import Run, dataset, library_attrs, to_container
 from pymc_anneal.schedules.fixed import linear_schedule
-from pymc_anneal.schedules.named import Surveyed, resolve_schedule
+from pymc_anneal.schedules.named import FromPilot, resolve_schedule
 from pymc_anneal.schedules.validate import check_schedule
 
 TRANSITIONS = {"gibbs": BlockedGibbs, "perfect": PerfectTransition}
@@ -181,7 +181,7 @@ class _Setup:
         draws: int,
         seed: np.random.SeedSequence,
         start: Callable[[int, Any], np.ndarray],
-    ) -> FrozenRun:
+    ) -> AnnealedRun:
         """Anneal at least so many particles in each chain."""
         size = even_block(draws, self.chains, self.block_size)
         rungs, blocks = spaced_rungs(len(betas) - 1, _BARRIER), []
@@ -251,21 +251,21 @@ def _transition(transition: Any, model: RBM) -> Any:
 
 
 def _schedule(
-    schedule: Callable[[int], np.ndarray] | np.ndarray | Surveyed,
+    schedule: Callable[[int], np.ndarray] | np.ndarray | FromPilot,
     steps: int,
     max_step: float | None,
-    pilot: Callable[[], FrozenRun],
+    pilot: Callable[[], AnnealedRun],
 ) -> np.ndarray:
     if isinstance(schedule, np.ndarray):
         return schedule
-    if not isinstance(schedule, Surveyed):
+    if not isinstance(schedule, FromPilot):
         return check_schedule(schedule(steps))
     surveyed = pilot()
     length = np.sqrt(discrepancies(surveyed.stats, surveyed.particles))
     return schedule.lay_out(surveyed.betas, length, steps, max_step)
 
 
-def _pilot(setup: _Setup, seed: np.random.SeedSequence) -> FrozenRun:
+def _pilot(setup: _Setup, seed: np.random.SeedSequence) -> AnnealedRun:
     draws = -(-_PILOT_DRAWS // setup.chains)
     betas = linear_schedule(_PILOT_STEPS)
     return setup.run("Pilot", betas, draws, seed, setup.reference_draws)
@@ -273,7 +273,7 @@ def _pilot(setup: _Setup, seed: np.random.SeedSequence) -> FrozenRun:
 
 def _result(
     setup: _Setup,
-    finished: FrozenRun,
+    finished: AnnealedRun,
     target_mcse: float,
     words: dict[str, str],
     seed: np.random.SeedSequence,
@@ -283,7 +283,7 @@ def _result(
     rng = np.random.default_rng(seed)
     drawn = equal_weights(finished.position, finished.log_weight, particles, rng)
     visible = drawn.astype(np.int8)
-    verdict = judge(
+    verdict = assess(
         finished.log_weight,
         target_mcse=target_mcse,
         steps=finished.steps,

@@ -154,7 +154,7 @@ def train(
     return _fit(model, source, rule, fantasy, seed_run, report, progressbar)
 
 
-def match_moments(
+def fit_moments_pcd(
     target: Moments,
     start: RBM,
     *,

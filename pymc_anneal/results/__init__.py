@@ -6,23 +6,23 @@ are at home here.
 
 from pymc_anneal.results.compare_estimators import compare_estimators
 from pymc_anneal.results.compare_models import LogBayesFactor, compare, log_bayes_factor
-from pymc_anneal.results.from_sample_smc import repair_smc
+from pymc_anneal.results.from_sample_smc import from_sample_smc
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.plot_comparison import (
+    plot_bounds,
     plot_compare,
-    plot_overlap,
-    plot_sandwich,
+    plot_forward_reverse,
     plot_sensitivity,
 )
 from pymc_anneal.results.plot_run import (
     plot_annealing,
     plot_log_weights,
+    plot_path_velocity,
     plot_running_evidence,
     plot_schedule,
-    plot_thermodynamic,
-    plot_velocity,
+    plot_ti_integrand,
 )
-from pymc_anneal.results.sensitivity import sensitivity
+from pymc_anneal.results.sensitivity import power_sensitivity
 from pymc_anneal.results.summary import summary
 
 __all__ = [
@@ -34,14 +34,14 @@ __all__ = [
     "plot_annealing",
     "plot_compare",
     "plot_log_weights",
-    "plot_overlap",
+    "plot_forward_reverse",
     "plot_running_evidence",
-    "plot_sandwich",
+    "plot_bounds",
     "plot_schedule",
     "plot_sensitivity",
-    "plot_thermodynamic",
-    "plot_velocity",
-    "repair_smc",
-    "sensitivity",
+    "plot_ti_integrand",
+    "plot_path_velocity",
+    "from_sample_smc",
+    "power_sensitivity",
     "summary",
 ]

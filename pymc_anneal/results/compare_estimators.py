@@ -121,7 +121,7 @@ def _is_linear(rungs: Rungs) -> bool:
     """Whether the log density is linear in beta, as on geometric paths."""
     h = np.diff(rungs.beta)[:, None]
     expected = h * np.where(np.isfinite(rungs.velocity[:-1]), rungs.velocity[:-1], 0.0)
-    found = np.where(np.isfinite(rungs.up[:-1]), rungs.up[:-1], 0.0)
+    found = np.where(np.isfinite(rungs.log_ratio_up[:-1]), rungs.log_ratio_up[:-1], 0.0)
     return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
 
 

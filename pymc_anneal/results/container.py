@@ -55,7 +55,7 @@ class Run:
         Numbers of steps at the rungs.
     log_reference : float
         Log normaliser of the reference, in nats.
-    population : int
+    population_size : int
         Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
     """
 
@@ -72,7 +72,7 @@ class Run:
     ladder: Ladder
     rungs: np.ndarray
     log_reference: float = 0.0
-    population: int = 1
+    population_size: int = 1
 
     def log_evidence_of(self, log_ratio: Any) -> Any:
         """Return the log normaliser that a log ratio of normalisers means.
@@ -144,16 +144,15 @@ def annealing_dataset(run: Run) -> xr.Dataset:
     particle = np.arange(run.log_weight.shape[1])
     coords = {"chain": np.arange(chains), "step": rows + 1, "particle": particle}
     labels = {"round": ("particle", run.round)}
-    if run.population > 1:
-        labels["population"] = ("particle", particle // run.population)
+    if run.population_size > 1:
+        labels["population"] = ("particle", particle // run.population_size)
     return xr.Dataset(values, coords={**coords, **labels})
 
 
 def ladder_dataset(run: Run) -> xr.Dataset:
     """Return the group ``ladder``: the particles at some temperatures of the last round."""
-    names = {"up": "log_ratio_up", "down": "log_ratio_down"}
     values: dict[str, Any] = {
-        names.get(field, field): (("rung", "chain", "particle"), value)
+        field: (("rung", "chain", "particle"), value)
         for field, value in run.ladder._asdict().items()
     }
     values["beta"] = ("rung", run.betas[run.rungs])
@@ -170,7 +169,7 @@ def ladder_dataset(run: Run) -> xr.Dataset:
 
 def evidence_dataset(run: Run) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars."""
-    estimate = ais(run.log_weight, run.round, run.population)
+    estimate = ais(run.log_weight, run.round, run.population_size)
     lower, upper = sorted(run.log_evidence_of(end) for end in _interval(run, estimate))
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
@@ -180,7 +179,7 @@ def evidence_dataset(run: Run) -> xr.Dataset:
         "interval_lower": lower,
         "interval_upper": upper,
         "ess": estimate.ess,
-        "pareto_k": weight_pareto_k(population_means(run.log_weight, run.population)),
+        "pareto_k": weight_pareto_k(population_means(run.log_weight, run.population_size)),
         "barrier": float(np.sqrt(discrepancy).sum()),
         **run.numbers,
     }
@@ -191,8 +190,8 @@ def evidence_dataset(run: Run) -> xr.Dataset:
 
 
 def _interval(run: Run, estimate: EvidenceEstimate) -> tuple[float, float]:
-    if run.population > 1:
-        return population_interval(estimate, run.log_weight.size // run.population)
+    if run.population_size > 1:
+        return population_interval(estimate, run.log_weight.size // run.population_size)
     # A fixed seed: the interval is a function of the weights.
     rng = np.random.default_rng(20130)
     return bootstrap_interval(run.log_weight, strata=run.round, rng=rng)

@@ -22,7 +22,7 @@ _KEPT = ("posterior", "observed_data", "constant_data", "log_likelihood", "prior
 _UNKNOWN = ("ess", "pareto_k", "barrier")
 
 
-def repair_smc(idata: Any) -> Any:
+def from_sample_smc(idata: Any) -> Any:
     """Read a result of :func:`pymc.sample_smc` into the container of :func:`sample_ais`.
 
     Parameters
@@ -45,7 +45,7 @@ def repair_smc(idata: Any) -> Any:
 
     Examples
     --------
-    >>> idata = pymc_anneal.repair_smc(pymc.sample_smc(model=model))
+    >>> idata = pymc_anneal.from_sample_smc(pymc.sample_smc(model=model))
     >>> idata.to_netcdf("result.nc")
     """
     stats = _stats(idata)

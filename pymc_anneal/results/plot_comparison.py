@@ -14,10 +14,10 @@ from pymc_anneal.results.plot_parts import (
     histogram_range,
     make_axes,
 )
-from pymc_anneal.results.sensitivity import sensitivity
+from pymc_anneal.results.sensitivity import power_sensitivity
 
 
-def plot_overlap(idata: Any, *, ax: Any = None, figsize: Any = None, bins: int = 40) -> Any:
+def plot_forward_reverse(idata: Any, *, ax: Any = None, figsize: Any = None, bins: int = 40) -> Any:
     """Plot the log weights of both directions, as histograms.
 
     Their densities are in the ratio ``e^w / Z``: they cross at the log evidence (Crooks 1998). How
@@ -48,7 +48,7 @@ def plot_overlap(idata: Any, *, ax: Any = None, figsize: Any = None, bins: int =
     return axis
 
 
-def plot_sandwich(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
+def plot_bounds(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
     """Plot the stochastic bounds from both directions against the number of particles.
 
     In expectation the forward estimate lies below the log evidence and the reverse one above it
@@ -132,7 +132,7 @@ def plot_sensitivity(
     ndarray of matplotlib Axes
         The posterior is marked by a dashed line.
     """
-    table = sensitivity(data, var_names)
+    table = power_sensitivity(data, var_names)
     labels = table.index.unique("variable")
     axes = make_axes(axes, figsize or (3.2 * len(labels), 3.0), len(labels))
     for axis, label in zip(axes, labels, strict=True):

@@ -150,7 +150,7 @@ def plot_running_evidence(idata: Any, *, ax: Any = None, figsize: Any = None) ->
     return axis
 
 
-def plot_thermodynamic(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
+def plot_ti_integrand(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
     """Plot the integrand of thermodynamic integration, ``E_beta[v_beta]``, against beta.
 
     The area under the curve is the log evidence; on the geometric path from the prior the
@@ -178,7 +178,7 @@ def plot_thermodynamic(idata: Any, *, ax: Any = None, figsize: Any = None) -> An
     return axis
 
 
-def plot_velocity(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
+def plot_path_velocity(idata: Any, *, ax: Any = None, figsize: Any = None) -> Any:
     """Plot how the posterior forms along beta: by how much velocities fall short of the highest.
 
     On the geometric path from the prior the velocity is the log likelihood, and for a regular model

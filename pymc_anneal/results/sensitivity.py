@@ -21,7 +21,7 @@ from pymc_anneal.base.arviz_compat import group, has_group
 _TAIL = 0.03  # ArviZ's interval of 94 %
 
 
-def sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -> pd.DataFrame:
+def power_sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -> pd.DataFrame:
     """Summarise power posteriors by variable and inverse temperature.
 
     Parameters
@@ -46,7 +46,7 @@ def sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -> pd.D
 
     Examples
     --------
-    >>> pymc_anneal.sensitivity(pymc_anneal.power_posterior([0.5, 1, 2], model=model))
+    >>> pymc_anneal.power_sensitivity(pymc_anneal.power_posterior([0.5, 1, 2], model=model))
     """
     posterior, log_likelihood = _groups(data)
     rows = []

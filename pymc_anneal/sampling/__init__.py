@@ -1,17 +1,17 @@
 """The front doors: one public function per file, its signature, its docstring, a few lines."""
 
 from pymc_anneal.sampling.calibrate import Calibration, calibrate
-from pymc_anneal.sampling.find_mode import Mode, find_mode
+from pymc_anneal.sampling.find_map import MAPEstimate, find_map
 from pymc_anneal.sampling.power_posterior import power_posterior
 from pymc_anneal.sampling.sample_ais import sample_ais
 from pymc_anneal.sampling.tempered_transition import TemperedTransition
 
 __all__ = [
     "Calibration",
-    "Mode",
+    "MAPEstimate",
     "TemperedTransition",
     "calibrate",
-    "find_mode",
+    "find_map",
     "power_posterior",
     "sample_ais",
 ]

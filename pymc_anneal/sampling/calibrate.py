@@ -112,7 +112,7 @@ class Calibration:
 
 def calibrate(
     model: pm.Model | CompiledModel | None = None,
-    data_sets: int = 40,
+    n_datasets: int = 40,
     *,
     draws: int = 500,
     chains: int = 4,
@@ -131,7 +131,7 @@ def calibrate(
     model
         The model, or the result of :func:`compile_model`; its observed data are replaced by
         simulated ones. Default: the model on the context stack.
-    data_sets
+    n_datasets
         Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
     draws, chains, steps, target_mcse, schedule, transition, cores
         As for :func:`sample_ais`: the settings to be checked.
@@ -159,7 +159,7 @@ def calibrate(
     --------
     >>> pymc_anneal.calibrate(model)
     """
-    check_count("data_sets", data_sets)
+    check_count("n_datasets", n_datasets)
     options = Options(
         draws=draws,
         chains=chains,
@@ -171,8 +171,8 @@ def calibrate(
     compiled = as_compiled(model)
     kernel = transition_for(transition, compiled)
     log_terms = with_data(compiled)
-    seed_data, *seeds = seed_sequence(random_seed).spawn(1 + data_sets)
-    parameters, data = simulate(compiled, seed_data, data_sets)
+    seed_data, *seeds = seed_sequence(random_seed).spawn(1 + n_datasets)
+    parameters, data = simulate(compiled, seed_data, n_datasets)
     rows = []
     with ProgressDisplay(progressbar) as display:
         for i, seed in enumerate(seeds):
@@ -184,7 +184,7 @@ def calibrate(
     return Calibration(table, _verdict(table))
 
 
-def rank_of(b: np.ndarray, a: np.ndarray) -> np.ndarray:
+def weighted_rank(b: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Return the ranks of reverse weights among weighted forward ones, each in [0, 1].
 
     Parameters
@@ -211,7 +211,7 @@ def _row(session: Session, kernel: Transition, exact: np.ndarray) -> dict[str, f
     a, b = last.log_weight, _reverse(session, outcome, exact)
     estimate, both = ais(a), bar(a, b)
     low, high = bootstrap_interval(a, rng=np.random.default_rng(0))
-    rank = rank_of(b, a)
+    rank = weighted_rank(b, a)
     return {
         "log_evidence": estimate.log_evidence,
         "mcse": estimate.mcse,

@@ -94,7 +94,7 @@ def power_posterior(
         temperature: draws at different ones share an index but nothing else. ``sample_stats``
         holds the ``log_likelihood`` of each draw (nats), the group ``power`` by temperature the
         log normaliser ``log_z`` with its ``mcse``, the ``ess`` of the weights and their
-        ``pareto_k``. See :func:`sensitivity` and :func:`plot_sensitivity`.
+        ``pareto_k``. See :func:`power_sensitivity` and :func:`plot_sensitivity`.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def power_posterior(
     Examples
     --------
     >>> idata = pymc_anneal.power_posterior([0.5, 1, 2], model=model)
-    >>> pymc_anneal.sensitivity(idata)
+    >>> pymc_anneal.power_sensitivity(idata)
     """
     stops, begin = _checked(betas), time.perf_counter()
     options = Options(

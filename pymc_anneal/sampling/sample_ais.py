@@ -17,7 +17,7 @@ import pymc as pm
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import seed_sequence
-from pymc_anneal.execution.checkpoint import Checkpoint, Journal, open_journal
+from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, open_stage_log
 from pymc_anneal.execution.fingerprint import describe, describe_model, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.workers import check_executor
@@ -85,7 +85,7 @@ def sample_ais(
         "geometric" (power posteriors); "moment", averages of the moments of prior and posterior
         (Grosse et al. 2013), shorter where they lie far apart; "q" (Brekelmans et al. 2020);
         "auto", the geometric or the moment-averaged one, whichever the pilot predicts to be
-        cheaper; a :class:`MomentAverages` or :class:`QAverages` with settings; or an object with
+        cheaper; a :class:`MomentAveragedPath` or :class:`QPath` with settings; or an object with
         the methods of :class:`~pymc_anneal.base.Path`, such as a :class:`CustomPath`.
     reference
         Where the path starts. "prior"; "pilot", a Gaussian or Student-t fitted to the pilot's
@@ -100,10 +100,10 @@ def sample_ais(
     max_step
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
     transition
-        "hmc", "partial_refreshment", "mala", "random_walk", or a kernel; parameters of a kernel
+        "hmc", "generalized_hmc", "mala", "random_walk", or a kernel; parameters of a kernel
         that are None are tuned by the pilot. The discrete variables of a model are moved by
-        :class:`Gibbs` and :class:`IntegerWalk` beside the one named; an object has to move them
-        itself (see :func:`compose_transition`).
+        :class:`Gibbs` and :class:`DiscreteRandomWalk` beside the one named; an object has to move them
+        itself (see :func:`default_transition`).
     resample
         "ess": where the effective sample size of the running weights of a population falls below
         half of its particles, these are resampled (a number: below that share): the sequential
@@ -213,7 +213,7 @@ def sample_ais(
             "`resample`."
         )
     check_executor(executor)
-    journal = Journal()
+    journal = StageLog()
     if checkpoint is not None:
         choices = {
             "path": route or the_path,
@@ -223,7 +223,7 @@ def sample_ais(
             "reverse_from": backward_from,
         }
         words = _fingerprint(compiled, options, choices)
-        journal, seed = open_journal(checkpoint, words, seed, random_seed is not None)
+        journal, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
     with ProgressDisplay(progressbar) as display:
         session = Session(
             compiled,

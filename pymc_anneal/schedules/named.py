@@ -32,7 +32,7 @@ SURVEYED: dict[str, Callable[..., np.ndarray]] = {
 
 
 @dataclass(frozen=True)
-class Surveyed:
+class FromPilot:
     """A schedule that follows from the lengths of the path that a pilot has measured."""
 
     name: str
@@ -45,10 +45,10 @@ class Surveyed:
 
 
 def resolve_schedule(schedule):
-    """Return a function of the number of steps, an array, or a :class:`Surveyed` schedule."""
+    """Return a function of the number of steps, an array, or a :class:`FromPilot` schedule."""
     if isinstance(schedule, str):
         if schedule in SURVEYED:
-            return Surveyed(schedule)
+            return FromPilot(schedule)
         if schedule not in SCHEDULES:
             raise ValueError(
                 f"Unknown `schedule` {schedule!r}; expected one of "

@@ -30,8 +30,8 @@ class Composition:
     Parameters
     ----------
     kernels : sequence of Transition
-        In the order in which they are applied, for example :class:`OnCoordinates` with a kernel
-        for the continuous variables, and :class:`Gibbs` and :class:`IntegerWalk` for the discrete
+        In the order in which they are applied, for example :class:`BlockTransition` with a kernel
+        for the continuous variables, and :class:`Gibbs` and :class:`DiscreteRandomWalk` for the discrete
         ones.
     """
 

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from pymc_anneal.transitions.composition import Composition
-from pymc_anneal.transitions.on_coordinates import OnCoordinates
+from pymc_anneal.transitions.on_coordinates import BlockTransition
 
 
 def evaluations(transition: Transition, betas: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ def _cost(kernel: Any) -> np.ndarray:
     if isinstance(kernel, Composition):
         # Some parts cost the same at every temperature, others not.
         return sum((_cost(part) for part in kernel.kernels), np.asarray(0))
-    if isinstance(kernel, OnCoordinates):
+    if isinstance(kernel, BlockTransition):
         return _cost(kernel.kernel)
     if not hasattr(kernel, "cost"):
         return np.asarray(1)

@@ -14,12 +14,19 @@ import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import Sweep, forbidden, proposals, replaced, select, sweep
+from pymc_anneal.transitions.metropolis import (
+    Sweep,
+    accept_reject,
+    outside_support,
+    proposals,
+    sweep,
+    with_coordinate,
+)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class IntegerWalk(Sweep):
+class DiscreteRandomWalk(Sweep):
     """Random walk of whole-numbered coordinates, with or without bounds.
 
     Parameters
@@ -76,13 +83,13 @@ class IntegerWalk(Sweep):
             start = state.position[:, coordinates[i]]
             z = width[i] * jax.random.normal(key_jump, start.shape, start.dtype)
             end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
-            position = replaced(state.position, coordinates[i], end)
+            position = with_coordinate(state.position, coordinates[i], end)
             proposal = KernelState(position, path.evaluate(position), state.auxiliary)
-            outside = forbidden(path, proposal.terms)
+            outside = outside_support(path, proposal.terms)
             log_density = path.log_density(proposal.terms, beta)
             change = jnp.where(outside, -jnp.inf, log_density)
             change -= path.log_density(state.terms, beta)
-            new, accept = select(key_accept, change, proposal, state)
+            new, accept = accept_reject(key_accept, change, proposal, state)
             return new, StepInfo(accept, jnp.isnan(log_density) & ~outside, position)
 
         return sweep(move, key, state, self.n_steps * count, count, self.backward)

@@ -2,7 +2,7 @@
 
 The momentum persists and is mixed with fresh noise,
 
-    p <- persistence p + sqrt(1 - persistence^2) xi,    xi ~ N(0, I),
+    p <- momentum_persistence p + sqrt(1 - momentum_persistence^2) xi,    xi ~ N(0, I),
 
 then one short trajectory is followed; a rejection reverses the momentum. Within annealing this is
 the kernel of Hamiltonian AIS (Sohl-Dickstein & Culpepper 2012): the state is ``(x, p)``, its
@@ -21,19 +21,19 @@ import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.transitions.hmc import integrate, kinetic, trajectory
-from pymc_anneal.transitions.metropolis import select, sound_nan
+from pymc_anneal.transitions.metropolis import accept_reject, nan_without_divergence
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PartialRefreshmentHMC:
+class GeneralizedHMC:
     """HMC with a persistent momentum; parameters left at None are set by the pilot.
 
     Parameters
     ----------
     step_size, n_steps, scale
         As for :class:`HMC`.
-    persistence : float
+    momentum_persistence : float
         Autocorrelation of the momentum from one transition to the next, in [0, 1).
     jitter, target_accept : float
         As for :class:`HMC`.
@@ -42,7 +42,7 @@ class PartialRefreshmentHMC:
     step_size: Parameter = None
     n_steps: Parameter = None
     scale: Parameter = None
-    persistence: Parameter = 0.8
+    momentum_persistence: Parameter = 0.8
     jitter: float = field(default=0.7, metadata={"static": True})
     target_accept: float = field(default=0.95, metadata={"static": True})
 
@@ -78,16 +78,16 @@ class PartialRefreshmentHMC:
         """Refresh the momentum in part, follow a trajectory, accept or turn back."""
         key_noise, key_move = jax.random.split(key)
         state, info = self.metropolis(key_move, self.refreshed(key_noise, state), path, beta)
-        return turned(state), info
+        return flip_momentum(state), info
 
-    def reversal(self) -> "ReversedPartialRefreshment":
+    def reversal(self) -> "ReversedGeneralizedHMC":
         """Return the transition of the reversed chain."""
-        return ReversedPartialRefreshment(self)
+        return ReversedGeneralizedHMC(self)
 
     def refreshed(self, key: jax.Array, state: KernelState) -> KernelState:
         """Mix the momentum with noise."""
         noise = jax.random.normal(key, state.auxiliary.shape, state.auxiliary.dtype)
-        kept, fresh = self.persistence, jnp.sqrt(1 - self.persistence**2)
+        kept, fresh = self.momentum_persistence, jnp.sqrt(1 - self.momentum_persistence**2)
         return state._replace(auxiliary=kept * state.auxiliary + fresh * noise)
 
     def metropolis(
@@ -104,21 +104,21 @@ class PartialRefreshmentHMC:
         proposal = KernelState(position, path.evaluate(position), -end)
         gain = kinetic(end) - kinetic(momentum)
         change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-        new, accept = select(key_accept, change - gain, proposal, state)
-        return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
+        new, accept = accept_reject(key_accept, change - gain, proposal, state)
+        return new, StepInfo(accept, nan_without_divergence(path, beta, proposal, gain), position)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ReversedPartialRefreshment:
-    """The reversal of :class:`PartialRefreshmentHMC`: the same three steps in the other order.
+class ReversedGeneralizedHMC:
+    """The reversal of :class:`GeneralizedHMC`: the same three steps in the other order.
 
     Parameters
     ----------
-    forward : PartialRefreshmentHMC
+    forward : GeneralizedHMC
     """
 
-    forward: PartialRefreshmentHMC
+    forward: GeneralizedHMC
 
     def init(self, key: jax.Array, position: jax.Array) -> jax.Array:
         """Draw the momentum, shape ``(n, d)``."""
@@ -133,14 +133,14 @@ class ReversedPartialRefreshment:
     ) -> tuple[KernelState, StepInfo]:
         """Reverse the momentum, follow a trajectory, refresh."""
         key_noise, key_move = jax.random.split(key)
-        state, info = self.forward.metropolis(key_move, turned(state), path, beta)
+        state, info = self.forward.metropolis(key_move, flip_momentum(state), path, beta)
         return self.forward.refreshed(key_noise, state), info
 
-    def reversal(self) -> PartialRefreshmentHMC:
+    def reversal(self) -> GeneralizedHMC:
         """Return the forward transition."""
         return self.forward
 
 
-def turned(state: KernelState) -> KernelState:
+def flip_momentum(state: KernelState) -> KernelState:
     """Reverse the momentum."""
     return state._replace(auxiliary=-state.auxiliary)

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import Sweep, forbidden, replaced, sweep
+from pymc_anneal.transitions.metropolis import Sweep, outside_support, sweep, with_coordinate
 
 _BATCH = 8  # values evaluated at a time
 
@@ -88,23 +88,25 @@ class Gibbs(Sweep):
             j = coordinates[i]
             # The support in cyclic order from the present value, whose density is known.
             values = low[i] + jnp.mod(state.position[:, j] - low[i] + shift, size[i])
-            others = _mapped(lambda v: path.evaluate(replaced(state.position, j, v)), values[1:])
+            others = _mapped(
+                lambda v: path.evaluate(with_coordinate(state.position, j, v)), values[1:]
+            )
             terms = jax.tree.map(
                 lambda old, new: jnp.concatenate([old[None], new]), state.terms, others
             )
             log_density = jax.vmap(lambda t: path.log_density(t, beta))(terms)
-            outside = (shift >= size[i]) | jax.vmap(lambda t: forbidden(path, t))(terms)
+            outside = (shift >= size[i]) | jax.vmap(lambda t: outside_support(path, t))(terms)
             nan = jnp.isnan(log_density) & ~outside
             logits = jnp.where(outside | nan, -jnp.inf, log_density)
             # Where every value has density zero, the first: the particle stays.
             choice = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)
             particle = jnp.arange(len(choice))
             new = KernelState(
-                replaced(state.position, j, values[choice, particle]),
+                with_coordinate(state.position, j, values[choice, particle]),
                 jax.tree.map(lambda leaf: leaf[choice, particle], terms),
                 state.auxiliary,
             )
-            where = replaced(state.position, j, values[jnp.argmax(nan, axis=0), particle])
+            where = with_coordinate(state.position, j, values[jnp.argmax(nan, axis=0), particle])
             return new, StepInfo(_mobility(logits), nan.any(axis=0), where)
 
         return sweep(move, key, state, len(self.coordinates), len(self.coordinates), self.backward)

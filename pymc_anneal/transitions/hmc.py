@@ -30,10 +30,10 @@ import jax.numpy as jnp
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
+    accept_reject,
+    nan_without_divergence,
     scaled,
     scaled_transpose,
-    select,
-    sound_nan,
 )
 
 _FIRST_DRIFT = (3 - math.sqrt(3)) / 6
@@ -65,7 +65,7 @@ class HMC(Memoryless):
     target_accept: float = field(default=0.92, metadata={"static": True})
 
     @property
-    def max_stuck(self) -> float:
+    def max_stuck_share(self) -> float:
         """Largest share of particles that may reject nearly always, by their own acceptance.
 
         A funnel has few particles in its neck, for which the steps of all the others are too
@@ -107,8 +107,8 @@ class HMC(Memoryless):
         proposal = KernelState(position, path.evaluate(position), ())
         gain = kinetic(end) - kinetic(momentum)
         change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-        new, accept = select(key_accept, change - gain, proposal, state)
-        return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
+        new, accept = accept_reject(key_accept, change - gain, proposal, state)
+        return new, StepInfo(accept, nan_without_divergence(path, beta, proposal, gain), position)
 
 
 def trajectory(rung: int, step_limit: float) -> tuple[float, int]:

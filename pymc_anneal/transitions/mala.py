@@ -15,12 +15,12 @@ import jax.numpy as jnp
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
+    accept_reject,
+    nan_without_divergence,
     proposals,
     repeat,
     scaled,
     scaled_transpose,
-    select,
-    sound_nan,
 )
 
 
@@ -76,8 +76,10 @@ class MALA(Memoryless):
             back = noise + forward + proposal.auxiliary  # minus the noise of the way back
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
             gain = 0.5 * (back**2 - noise**2).sum(axis=-1)
-            new, accept = select(key_accept, change - gain, proposal, state)
-            return new, StepInfo(accept, sound_nan(path, beta, proposal, gain), position)
+            new, accept = accept_reject(key_accept, change - gain, proposal, state)
+            return new, StepInfo(
+                accept, nan_without_divergence(path, beta, proposal, gain), position
+            )
 
         # The drift is cached between the proposals of one temperature and dropped after them.
         start = KernelState(state.position, state.terms, drift(state.position))

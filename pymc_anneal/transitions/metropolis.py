@@ -51,7 +51,7 @@ def scaled_transpose(scale: jax.Array, g: jax.Array) -> jax.Array:
     return g @ scale if jnp.ndim(scale) == 2 else g * scale
 
 
-def select(
+def accept_reject(
     key: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
 ) -> tuple[KernelState, jax.Array]:
     """Accept or reject.
@@ -79,7 +79,9 @@ def select(
     return jax.tree.map(pick, proposal, current), probability
 
 
-def sound_nan(path: Path, beta: Scalar, proposal: KernelState, energy_gain: jax.Array) -> jax.Array:
+def nan_without_divergence(
+    path: Path, beta: Scalar, proposal: KernelState, energy_gain: jax.Array
+) -> jax.Array:
     """Whether a proposal's density is NaN though the proposal did not come from a divergence.
 
     Parameters
@@ -157,12 +159,12 @@ def sweep(
     return jax.lax.fori_loop(0, n_moves, body, (state, empty_info(state.position)))
 
 
-def replaced(position: jax.Array, coordinate, values: jax.Array) -> jax.Array:
+def with_coordinate(position: jax.Array, coordinate, values: jax.Array) -> jax.Array:
     """Return positions, shape ``(n, d)``, with one coordinate, which may be traced, replaced."""
     return jnp.where(jnp.arange(position.shape[1]) == coordinate, values[:, None], position)
 
 
-def forbidden(path: Path, terms) -> jax.Array:
+def outside_support(path: Path, terms) -> jax.Array:
     """Whether positions lie outside the reference's support, shape ``(n,)``.
 
     A discrete proposal steps over its edge; the other terms may be anything there, also NaN.

@@ -51,7 +51,7 @@ class ConditionalPath:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OnCoordinates:
+class BlockTransition:
     """A transition that moves some coordinates and leaves the others.
 
     Parameters

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
 from pymc_anneal.transitions.metropolis import (
     Memoryless,
+    accept_reject,
+    nan_without_divergence,
     proposals,
     repeat,
     scaled,
-    select,
-    sound_nan,
 )
 
 
@@ -57,8 +57,8 @@ class RandomWalkMetropolis(Memoryless):
             position = start + self.step_size * scaled(jnp.asarray(self.scale), noise)
             proposal = KernelState(position, path.evaluate(position), ())
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-            new, accept = select(key_accept, change, proposal, state)
-            bad = sound_nan(path, beta, proposal, jnp.zeros(len(start)))
+            new, accept = accept_reject(key_accept, change, proposal, state)
+            bad = nan_without_divergence(path, beta, proposal, jnp.zeros(len(start)))
             return new, StepInfo(accept, bad, position)
 
         return repeat(move, key, state, self.n_steps)

@@ -15,15 +15,15 @@ from pymc_anneal.base.arviz_compat import container, group
 
 ONE = [
     pma.plot_log_weights,
-    pma.plot_overlap,
+    pma.plot_forward_reverse,
     pma.plot_running_evidence,
-    pma.plot_sandwich,
-    pma.plot_thermodynamic,
-    pma.plot_velocity,
+    pma.plot_bounds,
+    pma.plot_ti_integrand,
+    pma.plot_path_velocity,
 ]
 TWO = [pma.plot_annealing, pma.plot_schedule]
-GROUPS = {"plot_overlap": "reverse_annealing", "plot_sandwich": "reverse_annealing"}
-GROUPS |= {"plot_velocity": "ladder"}
+GROUPS = {"plot_forward_reverse": "reverse_annealing", "plot_bounds": "reverse_annealing"}
+GROUPS |= {"plot_path_velocity": "ladder"}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_not_a_result(plot) -> None:
         plot({})
 
 
-@pytest.mark.parametrize("plot", [pma.plot_overlap, pma.plot_sandwich])
+@pytest.mark.parametrize("plot", [pma.plot_forward_reverse, pma.plot_bounds])
 def test_one_direction_only(plot, idata) -> None:
     alone = container({name: group(idata, name) for name in ("annealing", "evidence")})
     with pytest.raises(ValueError, match="Run sample_ais with `reverse_from`"):
@@ -76,7 +76,7 @@ def test_one_direction_only(plot, idata) -> None:
 
 
 def test_sandwich_ends_at_the_bounds(idata) -> None:
-    axis = pma.plot_sandwich(idata)
+    axis = pma.plot_bounds(idata)
     numbers = group(idata, "evidence")
     for line, name in zip(axis.lines[:2], ("lower_bound", "upper_bound"), strict=True):
         assert line.get_ydata()[-1] == pytest.approx(float(numbers[name]), abs=1e-9)
@@ -93,13 +93,13 @@ def test_sandwich_of_several_rounds(idata) -> None:
         round=("particle", np.repeat([1, 2], 100)),
     )
     pooled["annealing"] = pooled["annealing"].set_coords("round")
-    once, twice = (pma.plot_sandwich(c).lines[0] for c in (idata, container(pooled)))
+    once, twice = (pma.plot_bounds(c).lines[0] for c in (idata, container(pooled)))
     np.testing.assert_allclose(once.get_ydata(), twice.get_ydata(), rtol=1e-12)
 
 
 def test_overlap_is_of_densities(idata) -> None:
     """Each histogram has area one, and they lie on either side of the estimate."""
-    axis = pma.plot_overlap(idata, bins=20)
+    axis = pma.plot_forward_reverse(idata, bins=20)
     areas = [[p.get_width() * p.get_height() for p in c] for c in axis.containers]
     assert np.sum(areas, axis=1) == pytest.approx([1, 1])
     forward, reverse = (
@@ -112,7 +112,7 @@ def test_overlap_is_of_densities(idata) -> None:
 def test_velocity_at_the_last_rung(idata) -> None:
     """The median at beta = 1 is that of the weighted particles, and the prior is left out."""
     ladder = group(idata, "ladder")
-    line = pma.plot_velocity(idata).lines[0]
+    line = pma.plot_path_velocity(idata).lines[0]
     assert len(line.get_xdata()) == ladder.sizes["rung"] - 1
     velocity, weight = ladder["velocity"].values, np.exp(ladder["log_weight"].values[-1])
     median = velocity.max() - line.get_ydata()[-1]
@@ -144,7 +144,7 @@ def test_stray_particles_do_not_set_the_scale(idata) -> None:
 
 def test_area_under_the_integrand(idata) -> None:
     """The curve of thermodynamic integration is drawn at the right place."""
-    line = pma.plot_thermodynamic(idata).lines[0]
+    line = pma.plot_ti_integrand(idata).lines[0]
     area = np.trapezoid(line.get_ydata(), line.get_xdata())
     by_step = group(idata, "annealing")
     start = by_step["beta"].values[0, 0] * line.get_ydata()[0]

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container, group
-from pymc_anneal.results.from_sample_smc import repair_smc
+from pymc_anneal.results.from_sample_smc import from_sample_smc
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def result(stages: list[list[float]], dtype=object) -> object:
 
 
 def test_a_real_result(raw, tmp_path) -> None:
-    repaired = repair_smc(raw)
+    repaired = from_sample_smc(raw)
     found = pma.log_evidence(repaired)
     covariance = np.eye(3) + 9
     y = np.array([1.0, 2.0, 3.0])
@@ -59,7 +59,7 @@ def test_a_real_result(raw, tmp_path) -> None:
 
 def test_the_mean_of_the_chains() -> None:
     stages = [[np.nan, -3.0], [np.nan, np.nan, -4.0], [np.nan, -3.5]]
-    found = pma.log_evidence(repair_smc(result(stages)))
+    found = pma.log_evidence(from_sample_smc(result(stages)))
     final = np.array([-3.0, -4.0, -3.5])
     assert found.log_evidence == pytest.approx(logsumexp(final) - np.log(3), abs=1e-12)
     z = np.exp(final)
@@ -72,13 +72,13 @@ def test_the_mean_of_the_chains() -> None:
 def test_chains_of_equal_length() -> None:
     stages = [[np.nan, -3.0], [np.nan, -4.0]]
     for dtype in (object, float):
-        found = pma.log_evidence(repair_smc(result(stages, dtype)))
+        found = pma.log_evidence(from_sample_smc(result(stages, dtype)))
         assert found.log_evidence == pytest.approx(logsumexp([-3.0, -4.0]) - np.log(2))
 
 
 def test_compared_with_a_trusted_one(raw) -> None:
     ours = pma.LogEvidence(-5.6, 0.02, (-5.64, -5.56), 500, 0.1, 2.0, "trust")
-    table = pma.compare({"smc": repair_smc(raw), "ais": ours})
+    table = pma.compare({"smc": from_sample_smc(raw), "ais": ours})
     assert "have to be trusted first" in table.attrs["verdict"]
 
 
@@ -92,4 +92,4 @@ def test_compared_with_a_trusted_one(raw) -> None:
 )
 def test_what_is_not_a_result(value, message) -> None:
     with pytest.raises(ValueError, match=message):
-        repair_smc(value)
+        from_sample_smc(value)

@@ -114,7 +114,7 @@ class TestDraws:
 
 class TestSensitivity:
     def test_table(self) -> None:
-        table = pma.sensitivity(idata())
+        table = pma.power_sensitivity(idata())
         assert list(table.index.unique("variable")) == ["mu[a]", "mu[b]", "difference"]
         assert list(table.columns) == ["mean", "sd", "lower", "upper", "slope"]
         row = table.loc[("mu[a]", 1.0)]
@@ -127,9 +127,9 @@ class TestSensitivity:
         h = 1e-4
         (left, _), (right, _), (_, sd) = exact(beta - h), exact(beta + h), exact(beta)
         expected = np.log(2) * beta * (right - left) / (2 * h) / sd
-        found = pma.sensitivity(idata(), "mu").loc[("mu[a]", beta), "slope"]
+        found = pma.power_sensitivity(idata(), "mu").loc[("mu[a]", beta), "slope"]
         assert found == pytest.approx(expected, abs=0.08)
-        other = pma.sensitivity(idata(), "mu").loc[("mu[b]", beta), "slope"]
+        other = pma.power_sensitivity(idata(), "mu").loc[("mu[b]", beta), "slope"]
         assert other == pytest.approx(0, abs=0.08)
 
     def test_plot(self) -> None:
@@ -142,6 +142,6 @@ class TestSensitivity:
 
     def test_refusals(self) -> None:
         with pytest.raises(ValueError, match="group 'power', found dict"):
-            pma.sensitivity({})
+            pma.power_sensitivity({})
         with pytest.raises(ValueError, match="no variables \\['nu'\\]"):
-            pma.sensitivity(idata(), "nu")
+            pma.power_sensitivity(idata(), "nu")

@@ -19,7 +19,6 @@ from pymc_anneal.reverse import reversal_of
 
 import pymc_anneal as pma
 
-from pymc_anneal import sampling
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import container, group
@@ -64,7 +63,7 @@ def crooks(a: np.ndarray, b: np.ndarray) -> float:
     return max(score(h) for h in [lambda w: 1 / (1 + np.exp(w)), np.tanh, *functions])
 
 
-QUICK = {"hmc", "partial_refreshment", "random_walk"}  # every case compiles loops of its own
+QUICK = {"hmc", "generalized_hmc", "random_walk"}  # every case compiles loops of its own
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5])
@@ -81,14 +80,14 @@ def test_both_directions(case: Case, steps: int) -> None:
 
 
 class TestWrongTwins:
-    kernel = pma.PartialRefreshmentHMC(1.3, 1, SCALE, persistence=0.95)
+    kernel = pma.GeneralizedHMC(1.3, 1, SCALE, momentum_persistence=0.95)
 
     def test_the_kernel_is_right(self) -> None:
         assert crooks(*both_directions(self.kernel, self.kernel.reversal(), 5)) < 5
 
     def test_a_kernel_that_is_not_the_reversal(self) -> None:
         """The momentum forgotten after every move: invariant, but no reversal."""
-        forgetful = replace(self.kernel, persistence=0.0)
+        forgetful = replace(self.kernel, momentum_persistence=0.0)
         assert crooks(*both_directions(self.kernel, forgetful, 5)) > 5
 
     def test_a_start_that_is_not_the_target(self) -> None:
@@ -117,7 +116,7 @@ def test_both_directions_cost_the_same() -> None:
 class TestDisagreement:
     @pytest.mark.slow
     def test_normal_work(self) -> None:
-        """Scores of weights that fit together are standard normal."""
+        """TailTransform of weights that fit together are standard normal."""
         rng = np.random.default_rng(1)
         scores = [
             disagreement(rng.normal(-1, np.sqrt(2), 400), rng.normal(1, np.sqrt(2), 300))
@@ -208,12 +207,12 @@ class TestSampleAIS:
         )
 
     @pytest.mark.slow
-    def test_partial_refreshment(self, schools) -> None:
+    def test_generalized_hmc(self, schools) -> None:
         problem, model = schools
         idata = pma.sample_ais(
             model=model,
             reverse_from="draws",
-            transition="partial_refreshment",
+            transition="generalized_hmc",
             progressbar=False,
             random_seed=6,
         )
@@ -242,7 +241,8 @@ class TestSampleAIS:
         def stopped(*args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(sampling, "run_reverse", stopped)
+        module = sys.modules["pymc_anneal.sampling.sample_ais"]  # the folder has the function
+        monkeypatch.setattr(module, "run_reverse", stopped)
         settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
         idata = pma.sample_ais(50, reverse_from="draws", **settings)
         found = pma.log_evidence(idata)

@@ -21,7 +21,7 @@ from pymc_anneal.adaptation.pilot import run_pilot
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.execution.progress import ProgressDisplay
-from pymc_anneal.paths.tail_transform import Scores
+from pymc_anneal.paths.tail_transform import TailTransform
 from pymc_anneal.pipeline.choose_reference import Start
 from pymc_anneal.pipeline.rounds import survey
 from pymc_anneal.pipeline.session import Session
@@ -154,21 +154,21 @@ class TestSampleAis:
         idata, found, z = evidence("moment")
         assert abs(z) < 4
         assert found.verdict == "trust"
-        assert idata["evidence"].attrs["path"] == "SplinePath"
+        assert idata["evidence"].attrs["path"] == "MomentSplinePath"
 
     def test_moments_of_given_draws(self) -> None:
         _, draws = ends(4000)
         posterior = container(
             {"posterior": dataset({"mu": draws.reshape(4, 1000, D)}, ("chain", "draw"))}
         )
-        idata, _, z = evidence("moment", posterior=posterior)
+        idata, _, z = evidence("moment", moments_from=posterior)
         assert abs(z) < 4
         assert np.isfinite(float(idata["evidence"]["pilot_log_evidence"]))
 
     def test_q(self) -> None:
         idata, _, z = evidence("q")
         assert abs(z) < 4
-        assert idata["evidence"].attrs["path"] == "QPath"
+        assert idata["evidence"].attrs["path"] == "QAveragePath"
 
     def test_custom(self) -> None:
         model, _ = compiled()
@@ -238,10 +238,10 @@ def test_errors_cover(name: str) -> None:
 def test_errors_without_scores_do_not_cover(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wrong twin: tilts of the coordinate itself."""
 
-    def straight(draws: np.ndarray) -> Scores:
-        return Scores(np.median(draws, axis=0), *np.full((2, draws.shape[1]), 1e6))
+    def straight(draws: np.ndarray) -> TailTransform:
+        return TailTransform(np.median(draws, axis=0), *np.full((2, draws.shape[1]), 1e6))
 
-    monkeypatch.setattr(Scores, "of", straight)
+    monkeypatch.setattr(TailTransform, "of", straight)
     found = scores("student_t_conflict", 20)
     assert stats.chi2.sf((found**2).sum(), len(found)) < 1e-6
 
@@ -254,7 +254,7 @@ def test_what_a_refused_path_took_counts_once() -> None:
     session = Session(model, path, model.sample_prior, options, display, seeds[0])
     start = Start(session, "prior", survey(session, pma.HMC(), seeds[1]), evaluations=10**9)
     with pytest.raises(MomentMatchingError, match="the pilot took more than 1 eval") as caught:
-        pma.MomentAverages().surveyed(start, pma.HMC(), None, seeds[2], (np.inf, 1.0))
+        pma.MomentAveragedPath().surveyed(start, pma.HMC(), None, seeds[2], (np.inf, 1.0))
     assert 0 < caught.value.evaluations < 10**9
 
 
@@ -262,6 +262,6 @@ def test_unknown_names() -> None:
     with pytest.raises(ValueError, match=r"Unknown `path` 'arithmetic'; expected one of \['auto'"):
         evidence("arithmetic")
     with pytest.raises(ValueError, match="Unknown `statistics` 'cubes'"):
-        pma.MomentAverages("cubes")
+        pma.MomentAveragedPath("cubes")
     with pytest.raises(ValueError, match=r"`q` is 1\.5, expected a number below 1"):
-        pma.QAverages(1.5)
+        pma.QPath(1.5)

@@ -23,7 +23,7 @@ def two_peaks() -> pm.Model:
 
 class TestFindMode:
     def test_the_higher_of_two_modes(self) -> None:
-        found = pma.find_mode(two_peaks(), particles=1000, transition="random_walk", **QUIET)
+        found = pma.find_map(two_peaks(), particles=1000, transition="random_walk", **QUIET)
         np.testing.assert_allclose(found.point["x"], -4.0, atol=1e-3)
         assert found.log_posterior == pytest.approx(1.0 - 2 * np.log(20), abs=1e-4)
         # The needle's share of the posterior's mass: e 0.04 / (1 + e 0.04) = 0.098.
@@ -38,7 +38,7 @@ class TestFindMode:
             sigma = pm.HalfNormal("sigma", 1.0)
             pm.Deterministic("twice", 2 * mu)
             pm.Normal("y", mu, sigma, observed=Y)
-        found = pma.find_mode(model, **QUIET)
+        found = pma.find_map(model, **QUIET)
         with model:
             expected = pm.find_MAP(progressbar=False)
         for name in ("mu", "sigma", "twice"):
@@ -52,7 +52,7 @@ class TestFindMode:
         with pm.Model() as model:
             x = pm.Normal("x", 0.0, 5.0)
             pm.Normal("y", x**2, 1.0, observed=9.0)
-        found = pma.find_mode(model, transition="random_walk", **QUIET)
+        found = pma.find_map(model, transition="random_walk", **QUIET)
         assert abs(found.point["x"]) == pytest.approx(3.0, abs=0.01)
         assert 0.3 < found.agreement < 0.7
 
@@ -62,7 +62,7 @@ class TestFindMode:
             k = pm.Categorical("k", [0.6, 0.3, 0.1])
             mu = pm.Normal("mu", 0.0, 2.0)
             pm.Normal("y", mu + 4.0 * k, 0.5, observed=5.0)
-        found = pma.find_mode(model, transition="random_walk", **QUIET)
+        found = pma.find_map(model, transition="random_walk", **QUIET)
         # Given k the mode in mu is conjugate; of the three, k = 1 is the highest.
         height = [self.height(k, share) for k, share in enumerate([0.6, 0.3, 0.1])]
         assert found.point["k"] == int(np.argmax(height)) == 1
@@ -82,4 +82,4 @@ class TestFindMode:
     )
     def test_refusals(self, arguments: dict, message: str) -> None:
         with pytest.raises(ValueError, match=message):
-            pma.find_mode(two_peaks(), **arguments)
+            pma.find_map(two_peaks(), **arguments)

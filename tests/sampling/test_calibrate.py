@@ -15,7 +15,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.simulate import simulate, with_data
-from pymc_anneal.sampling.calibrate import rank_of
+from pymc_anneal.sampling.calibrate import weighted_rank
 from pymc_anneal.transitions import random_walk
 from tests.problems import by_name
 
@@ -72,18 +72,18 @@ class TestRanks:
     def test_by_hand(self) -> None:
         a = np.log([0.1, 0.4, 0.5])
         b = np.log([0.05, 0.2, 0.45, 0.6])
-        np.testing.assert_allclose(rank_of(b, a), [0, 0.1, 0.5, 1])
+        np.testing.assert_allclose(weighted_rank(b, a), [0, 0.1, 0.5, 1])
         # A tie counts half.
-        np.testing.assert_allclose(rank_of(a, a), [0.05, 0.3, 0.75])
+        np.testing.assert_allclose(weighted_rank(a, a), [0.05, 0.3, 0.75])
 
     def test_uniform_for_normal_work(self) -> None:
         rng = np.random.default_rng(1)
         a, b = rng.normal(-1, np.sqrt(2), 100_000), rng.normal(1, np.sqrt(2), 2000)
-        assert stats.kstest(rank_of(b, a), "uniform").pvalue > 1e-3
+        assert stats.kstest(weighted_rank(b, a), "uniform").pvalue > 1e-3
 
     def test_zero_weights(self) -> None:
         a = np.array([-np.inf, 0.0])
-        np.testing.assert_allclose(rank_of(np.array([-1.0, 1.0]), a), [0, 1])
+        np.testing.assert_allclose(weighted_rank(np.array([-1.0, 1.0]), a), [0, 1])
 
 
 class TestSimulation:
@@ -129,7 +129,7 @@ class TestVerdict:
         def always(key, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
-        monkeypatch.setattr(random_walk, "select", always)
+        monkeypatch.setattr(random_walk, "accept_reject", always)
         kernel = pma.RandomWalkMetropolis(0.71, 3, 1.0, target_accept=0.3)  # compiled afresh
         found = pma.calibrate(
             counts(), 20, transition=kernel, steps=20, schedule="linear", random_seed=1, **SOUND
@@ -186,7 +186,7 @@ class TestRefusals:
             pma.calibrate(by_name("ordered_transform").build(), progressbar=False)
 
     def test_data_sets(self) -> None:
-        with pytest.raises(ValueError, match="`data_sets` is 0"):
+        with pytest.raises(ValueError, match="`n_datasets` is 0"):
             pma.calibrate(counts(), 0, progressbar=False)
 
 
@@ -194,11 +194,11 @@ class TestRefusals:
 class TestRates:
     """How often sound settings alarm, and how often faults are found, over twenty calibrations."""
 
-    def alarms(self, model, data_sets: int = 20, **settings) -> int:
+    def alarms(self, model, n_datasets: int = 20, **settings) -> int:
         compiled = compile_model(model)
         settings |= {"progressbar": False}
         found = [
-            pma.calibrate(compiled, data_sets, random_seed=[7, i], **settings) for i in range(20)
+            pma.calibrate(compiled, n_datasets, random_seed=[7, i], **settings) for i in range(20)
         ]
         return sum(f.verdict != "calibrated" for f in found)
 
@@ -212,7 +212,7 @@ class TestRates:
         def always(key, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
-        monkeypatch.setattr(random_walk, "select", always)
+        monkeypatch.setattr(random_walk, "accept_reject", always)
         kernel = pma.RandomWalkMetropolis(0.72, 3, 1.0, target_accept=0.3)
         settings = {"transition": kernel, "steps": 20, "schedule": "linear"}
         assert self.alarms(counts(), **settings) >= 19

@@ -1,4 +1,4 @@
-"""Scores: what they leave as it is, what they compress, and what becomes of a tilt by them."""
+"""TailTransform: what they leave as it is, what they compress, and what becomes of a tilt by them."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from scipy import stats
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.paths.tail_transform import Scores
+from pymc_anneal.paths.tail_transform import TailTransform
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 
@@ -29,11 +29,11 @@ GRID = np.linspace(-6.0, 6.0, 25)[:, None]
 @pytest.mark.parametrize("seed", range(5))
 def test_normal_coordinates_stay_straight(seed: int) -> None:
     draws = np.random.default_rng(seed).normal(3.0, 2.0, size=(1000, 4))
-    np.testing.assert_allclose(Scores.of(draws)(GRID), np.tile(GRID, 4), atol=1e-8)
+    np.testing.assert_allclose(TailTransform.of(draws)(GRID), np.tile(GRID, 4), atol=1e-8)
 
 
 def test_light_tails_stay_straight() -> None:
-    scores = Scores.of(quantiles(stats.uniform(-1, 2)))
+    scores = TailTransform.of(quantiles(stats.uniform(-1, 2)))
     np.testing.assert_allclose(scores(GRID), GRID, atol=1e-8)
 
 
@@ -41,19 +41,19 @@ def test_light_tails_stay_straight() -> None:
 def test_inverts_a_hyperbolic_sine(delta: float) -> None:
     """Draws of ``delta sinh(N(0, 1) / delta)``: the scores are normal again."""
     z = quantiles(stats.norm())
-    scores = np.asarray(Scores.of(delta * np.sinh(z / delta))(delta * np.sinh(z / delta)))
+    scores = np.asarray(TailTransform.of(delta * np.sinh(z / delta))(delta * np.sinh(z / delta)))
     np.testing.assert_allclose(scores, z, rtol=0.02, atol=0.01)
 
 
 def test_each_side_has_its_own() -> None:
     """A log-normal variable has one heavy tail."""
-    scores = Scores.of(quantiles(stats.lognorm(0.7)))
+    scores = TailTransform.of(quantiles(stats.lognorm(0.7)))
     assert scores.upper[0] < 5
     assert scores.lower[0] > 1e3
 
 
 def test_constant_coordinate() -> None:
-    scores = Scores.of(np.ones((50, 2)))
+    scores = TailTransform.of(np.ones((50, 2)))
     assert np.isfinite(scores(np.ones((3, 2)))).all()
 
 

@@ -117,7 +117,7 @@ def test_first_steps_may_be_tiny(sigma: float) -> None:
 class TestTuning:
     @pytest.mark.parametrize(
         "kernel",
-        [pma.HMC(), pma.PartialRefreshmentHMC(), pma.MALA(), pma.RandomWalkMetropolis()],
+        [pma.HMC(), pma.GeneralizedHMC(), pma.MALA(), pma.RandomWalkMetropolis()],
         ids=lambda kernel: type(kernel).__name__,
     )
     def test_acceptance_is_near_its_target(self, kernel) -> None:

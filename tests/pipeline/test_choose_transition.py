@@ -18,12 +18,12 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal import tempered
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.sampling import tempered_transition
 from pymc_anneal.transitions.composition import parts_of
 from tests.problems import (
     Problem,
@@ -171,31 +171,31 @@ class TestChoice:
     """Which kernels move which variables."""
 
     def test_kernels(self, compiled: CompiledModel) -> None:
-        rest, gibbs, walk = parts_of(pma.compose_transition(model=compiled))
+        rest, gibbs, walk = parts_of(pma.default_transition(model=compiled))
         assert isinstance(rest.kernel, pma.HMC)
         assert rest.coordinates == (0, 4)
         assert gibbs == pma.Gibbs([1, 2, 3], [(0, 1)] * 3)
-        assert walk == pma.IntegerWalk([5])
+        assert walk == pma.DiscreteRandomWalk([5])
 
     def test_large_supports_are_walked(self) -> None:
         with pm.Model() as model:
             pm.DiscreteUniform("few", 0, 31)
             pm.DiscreteUniform("many", 0, 32)
-        gibbs, walk = parts_of(pma.compose_transition(model=model))
+        gibbs, walk = parts_of(pma.default_transition(model=model))
         assert (gibbs.coordinates, walk.coordinates) == ((0,), (1,))
 
     def test_supports_of_a_size_share_a_kernel(self) -> None:
         with pm.Model() as model:
             pm.Binomial("x", [1, 20, 1, 17], 0.4)
             pm.Bernoulli("b", 0.4)
-        small, large = parts_of(pma.compose_transition(model=model))
+        small, large = parts_of(pma.default_transition(model=model))
         assert (small.coordinates, large.coordinates) == ((0, 2, 4), (1, 3))
 
     def test_without_discrete_variables(self) -> None:
         with pm.Model() as model:
             pm.Normal("x")
         kernel = pma.MALA()
-        assert pma.compose_transition(kernel, model=model) is kernel
+        assert pma.default_transition(kernel, model=model) is kernel
 
     @pytest.mark.parametrize(
         ("kernel", "message"),
@@ -205,7 +205,9 @@ class TestChoice:
             (pma.Gibbs([1, 2], [(0, 1)] * 2), "'z' is discrete, and transition Gibbs does not"),
             (pma.Gibbs([1, 2, 3], [(0, 1)] * 3), "'n' is discrete, and transition Gibbs does"),
             (
-                pma.Composition([pma.OnCoordinates(pma.HMC(), [0, 5]), pma.IntegerWalk([1, 2, 3])]),
+                pma.Composition(
+                    [pma.BlockTransition(pma.HMC(), [0, 5]), pma.DiscreteRandomWalk([1, 2, 3])]
+                ),
                 "'n' is discrete, and transition HMC moves real numbers",
             ),
         ],
@@ -216,7 +218,7 @@ class TestChoice:
 
     def test_what_cannot_be_a_part(self, compiled) -> None:
         with pytest.raises(TypeError, match="`continuous` is a Composition"):
-            pma.compose_transition(pma.Composition([pma.HMC()]), model=compiled)
+            pma.default_transition(pma.Composition([pma.HMC()]), model=compiled)
 
 
 class TestRefused:
@@ -248,10 +250,10 @@ SMALL = [ising(2), mixture_indicators(3), unknown_trials(), change_point(9), out
 @pytest.mark.parametrize("problem", SMALL, ids=lambda problem: problem.name)
 def test_unbiased(problem: Problem) -> None:
     compiled = pma.compile_model(problem.build())
-    kernel = pma.compose_transition(pma.HMC(0.15, 1, 1.0), model=compiled)
+    kernel = pma.default_transition(pma.HMC(0.15, 1, 1.0), model=compiled)
     walking = {"step_size": 0.5, "n_steps": 1, "scale": 1.0}
     parts = [
-        replace(part, **walking) if isinstance(part, pma.IntegerWalk) else part
+        replace(part, **walking) if isinstance(part, pma.DiscreteRandomWalk) else part
         for part in parts_of(kernel)
     ]
     path, particles = pma.GeometricPath(compiled.log_terms), 20_000
@@ -288,7 +290,7 @@ class TestResult:
 
     def test_words(self, result) -> None:
         words = group(result, "evidence").attrs
-        assert words["transition"] == "HMC, Gibbs, IntegerWalk"
+        assert words["transition"] == "HMC, Gibbs, DiscreteRandomWalk"
         assert (group(result, "annealing")["step_size"] > 0).all()
 
     def test_it_goes_where_other_results_go(self, result, compiled, tmp_path) -> None:
@@ -341,7 +343,7 @@ class TestOtherRuns:
     def test_tempered_transition(self, right: bool, monkeypatch) -> None:
         # Heating has to sweep the other way than cooling; three spins in strong fields show it.
         if not right:
-            monkeypatch.setattr(tempered, "reversal_of", lambda kernel: kernel)
+            monkeypatch.setattr(tempered_transition, "reversal_of", lambda kernel: kernel)
         coupling = np.array([[-3.0, 5.0, -3.0], [0.0, 1.0, 4.0], [0.0, 0.0, -2.0]])
         path = pma.GeometricPath(lambda x: LogTerms(-3 * jnp.log(2.0), x @ coupling @ x))
         kernel, betas, draws = pma.Gibbs(range(3), [(0, 1)] * 3), jnp.array([0, 0.5, 1]), 300_000
@@ -353,7 +355,9 @@ class TestOtherRuns:
         fresh = states[rng.integers(8, size=draws)]
 
         def one(key, position, fresh):
-            excursion = tempered._excursion.__wrapped__  # what is broken is not compiled before
+            excursion = (
+                tempered_transition._excursion.__wrapped__
+            )  # what is broken is not compiled before
             return excursion(path, kernel, betas, key, position, fresh).position
 
         with jax.enable_x64(True):

@@ -18,12 +18,13 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal import checkpoint as module
-from pymc_anneal import executors, rounds
-from pymc_anneal.annealing.block import Block, BlockResult, Snapshot, Stopped
+from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped, Snapshot
 from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.execution.checkpoint import BlockStore, Checkpoint, Journal
+from pymc_anneal.execution import checkpoint as module
+from pymc_anneal.execution import workers
+from pymc_anneal.execution.checkpoint import BlockStore, Checkpoint, StageLog
 from pymc_anneal.execution.workers import run_blocks
+from pymc_anneal.pipeline import rounds
 from tests.cases import log_gamma_draws, log_gamma_terms
 
 PATH = pma.GeometricPath(log_gamma_terms)
@@ -78,9 +79,9 @@ class TestSnapshot:
         assert run_block(block(), resume=late).seconds >= 100.0
 
     def test_the_last_one_before_the_stop(self, tmp_path: Path) -> None:
-        store = Journal(Checkpoint(tmp_path / "file")).blocks("Annealing")
+        store = StageLog(Checkpoint(tmp_path / "file")).blocks("Annealing")
         stop = threading.Event()
-        with pytest.raises(Stopped):
+        with pytest.raises(BlockStopped):
             run_block(
                 block(),
                 lambda progress: stop.set(),
@@ -93,7 +94,7 @@ class TestSnapshot:
 class TestJournal:
     def test_stages_are_computed_once(self, tmp_path: Path) -> None:
         where, calls = Checkpoint(tmp_path / "file"), []
-        journal = Journal(where)
+        journal = StageLog(where)
         for _ in range(2):
             journal.stage("Pilot", lambda: calls.append(1))
         journal.save()
@@ -105,7 +106,7 @@ class TestJournal:
         assert len(calls) == 3
 
     def test_without_a_file_nothing_is_kept(self) -> None:
-        journal, calls = Journal(), []
+        journal, calls = StageLog(), []
         for _ in range(2):
             journal.stage("Pilot", lambda: calls.append(1))
             run_blocks([block()], ThreadPoolExecutor(1), store=journal.blocks("Annealing"))
@@ -113,7 +114,7 @@ class TestJournal:
 
     def test_finished_blocks_are_not_run_again(self, tmp_path: Path) -> None:
         where = Checkpoint(tmp_path / "file")
-        journal = Journal(where)
+        journal = StageLog(where)
         with ThreadPoolExecutor(2) as executor:
             first = run_blocks([block(1), block(2)], executor, store=journal.blocks("A"))
             journal.save()
@@ -126,14 +127,14 @@ class TestJournal:
 
     def test_after_an_interruption_nothing_is_kept(self, tmp_path: Path) -> None:
         where = Checkpoint(tmp_path / "file")
-        journal = Journal(where)
+        journal = StageLog(where)
         journal.close()
         journal.stage("Growth", lambda: "stop")
         journal.save()
         assert where.open({}).stage("Growth", lambda: "go on") == "go on"
 
     def test_it_is_written_at_the_interval(self, tmp_path: Path) -> None:
-        journal = Journal(Checkpoint(tmp_path / "file", interval=0.2))
+        journal = StageLog(Checkpoint(tmp_path / "file", interval=0.2))
         journal.save_if_due()
         assert not (tmp_path / "file").exists()
         time.sleep(0.25)
@@ -148,7 +149,7 @@ class TestTrouble:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(module, "_replace", full)
-        journal = Journal(Checkpoint(tmp_path / "file"))
+        journal = StageLog(Checkpoint(tmp_path / "file"))
         with pytest.warns(UserWarning, match="No space left on device"):
             journal.save()
         journal.save()  # said once
@@ -157,7 +158,7 @@ class TestTrouble:
 
     def test_a_failed_write_leaves_the_old_file(self, tmp_path: Path, monkeypatch) -> None:
         where = Checkpoint(tmp_path / "file")
-        journal = Journal(where)
+        journal = StageLog(where)
         journal.stage("Pilot", lambda: 1)
         journal.save()
 
@@ -186,7 +187,7 @@ class TestTrouble:
 
     def test_a_damaged_file(self, tmp_path: Path) -> None:
         where = Checkpoint(tmp_path / "file")
-        Journal(where).save()
+        StageLog(where).save()
         content = (tmp_path / "file").read_bytes()
         (tmp_path / "file").write_bytes(content[:-3])
         with pytest.raises(ValueError, match="is not a whole checkpoint"):
@@ -194,7 +195,7 @@ class TestTrouble:
 
     def test_what_differs_is_named(self, tmp_path: Path) -> None:
         where = Checkpoint(tmp_path / "file")
-        Journal(where, {"setting `draws`": "500", "version of jax": "1"}).save()
+        StageLog(where, {"setting `draws`": "500", "version of jax": "1"}).save()
         with pytest.raises(ValueError, match="`draws`: 500 in the file, 600 now") as caught:
             where.open({"setting `draws`": "600", "version of jax": "1"})
         assert "jax" not in str(caught.value)
@@ -254,7 +255,7 @@ class TestSampleAis:
     def test_a_finished_run_is_read_back(self, tmp_path: Path, monkeypatch) -> None:
         where = Checkpoint(tmp_path / "file", interval=1e6)  # it is saved at the end
         assert_same_run(arrays(sample(where)), left_alone())
-        monkeypatch.setattr(executors, "run_block", None)
+        monkeypatch.setattr(workers, "run_block", None)
         monkeypatch.setattr(rounds, "run_pilot", None)
         assert_same_run(arrays(sample(where)), left_alone())
 
@@ -327,7 +328,7 @@ np.savez(sys.argv[2], **{name.replace("/", "|"): value for name, value in found.
 
 
 def start_process(path: Path, result: Path) -> subprocess.Popen:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(path), str(result)]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     return subprocess.Popen(command, cwd=root, env=environment)

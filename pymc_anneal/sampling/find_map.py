@@ -55,7 +55,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Mode:
+class MAPEstimate:
     """The highest mode that was found.
 
     Attributes
@@ -133,7 +133,7 @@ class CoolingPath:
         return self.power * terms.log_point - terms.log_start
 
 
-def find_mode(
+def find_map(
     model: pm.Model | CompiledModel | None = None,
     *,
     particles: int = 500,
@@ -141,7 +141,7 @@ def find_mode(
     transition: str | Transition = "hmc",
     random_seed: Any = None,
     progressbar: bool = True,
-) -> Mode:
+) -> MAPEstimate:
     """Find the highest mode of the posterior by annealing.
 
     Particles follow the likelihood from the prior to the posterior and are then cooled: the
@@ -165,7 +165,7 @@ def find_mode(
 
     Returns
     -------
-    Mode
+    MAPEstimate
         Of the density that :func:`pymc.find_MAP` maximises: of the constrained parameters.
 
     Raises
@@ -179,7 +179,7 @@ def find_mode(
 
     Examples
     --------
-    >>> pymc_anneal.find_mode(model)
+    >>> pymc_anneal.find_map(model)
     """
     check_count("particles", particles)
     if not 1 < power < np.inf:
@@ -217,7 +217,7 @@ def _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar) -
     return _Cooled(pilot.position, alone.position[0])
 
 
-def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> Mode:
+def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> MAPEstimate:
     with jax.enable_x64(True):
         values = jax.jit(jax.vmap(log_point))
         found = np.concatenate(cooled)
@@ -230,7 +230,7 @@ def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> 
     # By height and by place: modes may be equally high.
     allowed = _LENIENCE * chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
     agree = (below <= allowed) & (near <= allowed)
-    return Mode(
+    return MAPEstimate(
         point={name: v[0] for name, v in compiled.constrain(best[None]).items()},
         log_posterior=highest,
         agreement=float(agree.mean()),

@@ -13,11 +13,12 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal import engine
-from pymc_anneal.annealing.block import Block, BlockResult
+from pymc_anneal.annealing import loop, step
+from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.annealing.step_statistics import Stats, merge_stats
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.execution.workers import run_blocks
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_terms
 
@@ -44,13 +45,13 @@ def run(work: list[Block], workers: int, **kwargs) -> list[BlockResult]:
 
 def test_one_compilation(monkeypatch) -> None:
     """Chunks of any length, ended by rungs or not, run through the same compiled program."""
-    monkeypatch.setattr(engine, "_INTERVAL", 100.0)
+    monkeypatch.setattr(loop, "_INTERVAL", 100.0)
     kernel = pma.HMC(0.25, 3, 0.6)
-    before = engine._advance._cache_size()
+    before = step.advance._cache_size()
     for rungs in ([], [0, 4, 6]):
         (block,) = blocks(1)
         run_block(replace(block, transition=kernel, rungs=np.array(rungs, dtype=int)))
-    assert engine._advance._cache_size() == before + 1
+    assert step.advance._cache_size() == before + 1
 
 
 def assert_same(first: BlockResult, second: BlockResult) -> None:
@@ -85,7 +86,8 @@ class TestIdenticalBits:
     def test_chunk_boundaries(self, monkeypatch) -> None:
         work = blocks(1, steps=40)[0]
         expected = run_block(work)
-        monkeypatch.setattr(engine, "_CHUNK", 7)
+        for module in (loop, step):
+            monkeypatch.setattr(module, "CHUNK", 7)
         jax.clear_caches()
         shorter = run_block(work)
         jax.clear_caches()
@@ -198,10 +200,10 @@ class TestResult:
 
 class TestReports:
     def test_steps_rise_to_the_last(self) -> None:
-        seen: list[tuple[int, engine.Progress]] = []
+        seen: list[tuple[int, BlockProgress]] = []
         lock = threading.Lock()
 
-        def report(index: int, progress: engine.Progress) -> None:
+        def report(index: int, progress: BlockProgress) -> None:
             with lock:
                 seen.append((index, progress))
 
@@ -254,14 +256,14 @@ class TestInterruption:
     def test_running_blocks_stop(self) -> None:
         stop = threading.Event()
 
-        def report(progress: engine.Progress) -> None:
+        def report(progress: BlockProgress) -> None:
             stop.set()
 
-        with pytest.raises(engine.Stopped):
+        with pytest.raises(BlockStopped):
             run_block(blocks(1, steps=50)[0], report, stop)
 
     def test_other_errors_are_raised(self) -> None:
-        def report(index: int, progress: engine.Progress) -> None:
+        def report(index: int, progress: BlockProgress) -> None:
             if index == 1:
                 raise RuntimeError("the display broke")
 

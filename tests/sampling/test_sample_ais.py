@@ -13,9 +13,10 @@ import xarray as xr
 
 import pymc_anneal as pma
 
-from pymc_anneal import frozen, rounds
 from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.execution import blocks
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.pipeline import rounds, session
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.problems import by_name
 
@@ -450,12 +451,12 @@ class TestWaysToAsk:
         )
         assert evidence_words(result)["schedule"] == "cubic"
 
-    @pytest.mark.parametrize("name", ["hmc", "partial_refreshment", "mala", "random_walk"])
+    @pytest.mark.parametrize("name", ["hmc", "generalized_hmc", "mala", "random_walk"])
     def test_transitions_by_name(self, compiled, name: str) -> None:
         result = pma.sample_ais(20, model=compiled, **{**QUICK, "transition": name})
         expected = {
             "hmc": "HMC",
-            "partial_refreshment": "PartialRefreshmentHMC",
+            "generalized_hmc": "GeneralizedHMC",
             "mala": "MALA",
             "random_walk": "RandomWalkMetropolis",
         }
@@ -633,7 +634,7 @@ class _FirstBlockOnly:
 
 
 def test_an_interrupted_run_keeps_finished_blocks(compiled, monkeypatch) -> None:
-    monkeypatch.setattr(frozen, "ThreadPoolExecutor", _FirstBlockOnly)
+    monkeypatch.setattr(blocks, "ThreadPoolExecutor", _FirstBlockOnly)
     result = pma.sample_ais(90, model=compiled, block_size=60, **QUICK)
     assert group(result, "annealing")["log_weight"].shape == (2, 30)
     assert group(result, "posterior").sizes["draw"] == 90
@@ -641,14 +642,14 @@ def test_an_interrupted_run_keeps_finished_blocks(compiled, monkeypatch) -> None
 
 
 def test_an_interrupted_round_keeps_the_rounds_before(compiled, monkeypatch) -> None:
-    run = rounds.Session.run
+    run = session.Session.run
 
     def interrupted(session, name, blocks):
         if name == "Round 2":
             raise KeyboardInterrupt
         return run(session, name, blocks)
 
-    monkeypatch.setattr(rounds.Session, "run", interrupted)
+    monkeypatch.setattr(session.Session, "run", interrupted)
     # An error that no round of so few steps can reach: a second one begins.
     monkeypatch.setattr(
         rounds, "_growth", lambda options, last, left: None if last.interrupted else 2

@@ -4,14 +4,13 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from problems import by_name
-
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.results.container import dataset
+from tests.problems import by_name
 
 
 class TestBar:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_anneal.adaptation.preconditioner import scale_of
+from pymc_anneal.adaptation.preconditioner import estimate_scale
 
 
 def covariance_of(scale: np.ndarray) -> np.ndarray:
@@ -28,8 +28,8 @@ def roundness(scale: np.ndarray, covariance: np.ndarray) -> float:
 def test_gradients_cancel_the_noise_of_few_particles() -> None:
     position, gradient, covariance = gaussian(dim=20, count=120)
     weight = np.ones(len(position))
-    with_gradient = roundness(scale_of(position, weight, gradient), covariance)
-    without = roundness(scale_of(position, weight), covariance)
+    with_gradient = roundness(estimate_scale(position, weight, gradient), covariance)
+    without = roundness(estimate_scale(position, weight), covariance)
     assert with_gradient < 1.5
     assert without > 20 * with_gradient  # the twin that knows the positions alone
 
@@ -40,31 +40,31 @@ def test_weights_count() -> None:
     # Half of the particles belong to another density and weigh nothing.
     position, gradient = np.vstack([position, 50 + shift * position]), np.vstack([gradient] * 2)
     weight = np.repeat([1.0, 0.0], 4000)
-    found = covariance_of(scale_of(position, weight, gradient))
+    found = covariance_of(estimate_scale(position, weight, gradient))
     np.testing.assert_allclose(found, covariance, rtol=0.1, atol=0.1)
 
 
 def test_one_coordinate() -> None:
     position, gradient, covariance = gaussian(dim=1, count=300)
-    scale = scale_of(position, np.ones(300), gradient)
+    scale = estimate_scale(position, np.ones(300), gradient)
     assert scale.shape == (1,)
     assert scale[0] ** 2 == pytest.approx(covariance[0, 0], rel=1e-9)
 
 
 def test_many_coordinates_are_diagonal() -> None:
     position, gradient, _ = gaussian(dim=80, count=300)
-    assert scale_of(position, np.ones(300), gradient).shape == (80,)
+    assert estimate_scale(position, np.ones(300), gradient).shape == (80,)
 
 
 def test_few_particles_are_diagonal() -> None:
     position, gradient, _ = gaussian(dim=20, count=30)
-    assert scale_of(position, np.ones(30), gradient).shape == (20,)
+    assert estimate_scale(position, np.ones(30), gradient).shape == (20,)
 
 
 def test_tails_do_not_set_the_scale() -> None:
     rng = np.random.default_rng(2)
     position = rng.standard_cauchy(size=(2000, 2))
-    scale = scale_of(position, np.ones(2000))
+    scale = estimate_scale(position, np.ones(2000))
     assert (np.diag(covariance_of(scale)) < 10).all()
 
 
@@ -73,14 +73,14 @@ def test_a_coordinate_without_spread_and_gradients_that_are_not_finite() -> None
     position[:, 1] = 3.0
     gradient[:, 1] = 0.0
     gradient[:10] = np.nan
-    scale = scale_of(position, np.ones(50), gradient)
+    scale = estimate_scale(position, np.ones(50), gradient)
     assert np.isfinite(scale).all()
-    nowhere = scale_of(position, np.ones(50), np.full_like(position, np.nan))
+    nowhere = estimate_scale(position, np.ones(50), np.full_like(position, np.nan))
     assert np.isfinite(nowhere).all()
 
 
 def test_scales_are_positive_definite_where_particles_coincide() -> None:
     position = np.repeat(np.random.default_rng(3).normal(size=(3, 4)), 100, axis=0)
-    scale = scale_of(position, np.ones(300), -position)
+    scale = estimate_scale(position, np.ones(300), -position)
     assert np.isfinite(scale).all()
     assert (np.linalg.eigvalsh(covariance_of(scale)) > 0).all()

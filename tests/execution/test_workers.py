@@ -23,7 +23,7 @@ import pymc_anneal as pma
 from pymc_anneal.annealing.block import Block, BlockResult
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.execution.workers import check_executor, run_blocks
-from pymc_anneal.model.pickling import Portable
+from pymc_anneal.model.pickling import PicklableFunction
 from tests.cases import normal_model
 
 KERNEL = pma.HMC(0.5, 2, 0.6)
@@ -82,7 +82,7 @@ class TestPortable:
     def test_it_is_one_object_in_a_process(self) -> None:
         first, second = (pickle.loads(pickle.dumps(compiled().log_terms)) for _ in range(2))
         assert first is second
-        assert isinstance(first, Portable)
+        assert isinstance(first, PicklableFunction)
 
     def test_it_computes_the_same(self) -> None:
         position = compiled().sample_prior(np.random.SeedSequence(2), 1)[0]
@@ -240,7 +240,7 @@ with MPIPoolExecutor(2) as executor:
 @pytest.mark.slow
 def test_mpi(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py.futures")
-    file, here = tmp_path / "weights.npy", Path(__file__).resolve().parents[1]
+    file, here = tmp_path / "weights.npy", Path(__file__).resolve().parents[2]
     command = [sys.executable, "-c", MPI_RUN.format(file=file)]
     subprocess.run(command, check=True, cwd=here, timeout=300)
     np.testing.assert_array_equal(np.load(file), expected())

@@ -19,7 +19,7 @@ from scipy.stats import kstest
 
 import pymc_anneal as pma
 
-from pymc_anneal import tempered
+from pymc_anneal.sampling import tempered_transition
 from tests.cases import log_gamma_draws, log_gamma_marginal, log_gamma_terms, normal_model
 
 CENTRES = np.array([[-8.0, -6.0], [7.0, -8.0], [0.0, 1.0], [9.0, 7.0], [-7.0, 8.0]])
@@ -69,7 +69,7 @@ class TestExcursion:
 
     KERNELS = {
         "hmc": pma.HMC(0.9, 1, 0.4),
-        "partial_refreshment": pma.PartialRefreshmentHMC(0.9, 1, 0.4, persistence=0.8),
+        "generalized_hmc": pma.GeneralizedHMC(0.9, 1, 0.4, momentum_persistence=0.8),
     }
     BETAS = np.array([0.0, 0.3, 0.6, 1.0])
 
@@ -83,7 +83,9 @@ class TestExcursion:
             betas = jnp.asarray(self.BETAS)
 
             def one(key, position, fresh):
-                return tempered._excursion(path, self.KERNELS[kernel], betas, key, position, fresh)
+                return tempered_transition._excursion(
+                    path, self.KERNELS[kernel], betas, key, position, fresh
+                )
 
             found = jax.jit(jax.vmap(one))(keys, position, fresh)
         assert 0.1 < np.asarray(found.accepted).mean() < 0.99
@@ -106,7 +108,7 @@ class TestExcursion:
     def test_inner_acceptance_is_a_probability(self) -> None:
         path = pma.GeometricPath(log_gamma_terms)
         with jax.enable_x64(True):
-            found = tempered._excursion(
+            found = tempered_transition._excursion(
                 path,
                 self.KERNELS["hmc"],
                 jnp.array([0.0, 1.0]),

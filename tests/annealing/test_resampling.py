@@ -12,7 +12,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal import engine, resampling
+from pymc_anneal.annealing import resampling, step
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.contracts import KernelState
@@ -62,7 +62,7 @@ class TestUnbiased:
             spread = jnp.broadcast_to(largest, (chains, SIZE)).ravel()
             return state, jnp.where(jnp.broadcast_to(equal, (chains, SIZE)).ravel(), spread, weight)
 
-        monkeypatch.setattr(engine, "resample_populations", wrong)
+        monkeypatch.setattr(step, "resample_populations", wrong)
         jax.clear_caches()
         twin = populations.__wrapped__(3, 1.0)
         jax.clear_caches()
@@ -119,7 +119,7 @@ class TestSystematic:
 class TestError:
     def test_by_hand(self) -> None:
         log_weight = np.log([[1.0, 3.0, 5.0, 7.0], [2.0, 2.0, 4.0, 4.0]])
-        estimate = ais(log_weight, population=2)
+        estimate = ais(log_weight, population_size=2)
         means = np.array([2.0, 6.0, 2.0, 4.0])
         assert estimate.log_evidence == pytest.approx(np.log(means.mean()))
         rse_squared = means.var(ddof=1) / 4 / means.mean() ** 2
@@ -129,7 +129,7 @@ class TestError:
         """The spread of estimates of sixteen populations is what each says of itself."""
         groups = populations(5, 1.0).reshape(-1, 16, 1)
         weights = np.repeat(groups, 2, axis=2).reshape(len(groups), 16, 2)
-        estimates = [ais(w, population=2) for w in weights]
+        estimates = [ais(w, population_size=2) for w in weights]
         spread = np.std([e.log_evidence for e in estimates])
         stated = np.sqrt(np.mean([e.mcse**2 for e in estimates]))
         assert 0.85 < stated / spread < 1.2
@@ -138,7 +138,7 @@ class TestError:
         position = log_gamma_draws(0.0, 160, np.random.default_rng(3))
         seed, betas = np.random.SeedSequence(1), pma.power_schedule(5, 2.0)
         result = run_block(Block(PATH, KERNEL, betas, position, 16, seed, resample=1.0))
-        assert ais(result.log_weight).mcse < 0.5 * ais(result.log_weight, population=10).mcse
+        assert ais(result.log_weight).mcse < 0.5 * ais(result.log_weight, population_size=10).mcse
 
 
 Y = np.array([3.0, 4.0, 5.5])

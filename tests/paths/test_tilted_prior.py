@@ -10,7 +10,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.paths.moment_spline import SplinePath
+from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 
@@ -114,13 +114,13 @@ class Grid:
             eta = eta + size * step
         return eta
 
-    def spline(self, knots: np.ndarray) -> SplinePath:
+    def spline(self, knots: np.ndarray) -> MomentSplinePath:
         """Fit the moment-average spline, exactly."""
         first, last = self.mean(np.zeros(3)), self.mean(self.family.posterior)
         natural = [np.zeros(3)]
         for beta in knots[1:-1]:
             natural.append(self.matched((1 - beta) * first + beta * last, natural[-1]))
-        return SplinePath(self.family, knots, np.array([*natural, self.family.posterior]))
+        return MomentSplinePath(self.family, knots, np.array([*natural, self.family.posterior]))
 
 
 def both_ends(n: int) -> np.ndarray:
@@ -129,7 +129,7 @@ def both_ends(n: int) -> np.ndarray:
     return np.concatenate([[0.0], half, 1 - half[-2::-1], [1.0]])
 
 
-def length(grid: Grid, path: SplinePath) -> float:
+def length(grid: Grid, path: MomentSplinePath) -> float:
     """Integral of the root of the Fisher information over a spline."""
     total = 0.0
     for start, stop in zip(path.natural[:-1], path.natural[1:], strict=True):
@@ -149,7 +149,9 @@ def solved(request):
 def test_lengths(solved) -> None:
     line, grid, spline = solved
     posterior = grid.family.posterior
-    geometric = SplinePath(grid.family, np.array([0.0, 1.0]), np.stack([0 * posterior, posterior]))
+    geometric = MomentSplinePath(
+        grid.family, np.array([0.0, 1.0]), np.stack([0 * posterior, posterior])
+    )
     assert length(grid, geometric) == pytest.approx(line.geometric, rel=0.02)
     assert length(grid, spline) == pytest.approx(line.spline, rel=0.02)
 
@@ -226,7 +228,7 @@ def test_zero_likelihood() -> None:
         return LogTerms(-0.5 * x[0] ** 2, jnp.where(x[0] < 0, -jnp.inf, x[0]))
 
     family = TiltedPrior(pma.GeometricPath(terms), np.zeros(1), np.ones(1), np.full(1, 9.0))
-    path = SplinePath(family, np.array([0.0, 0.5, 1.0]), np.array([[0, 0], [0, 0.2], [1, 0]]))
+    path = MomentSplinePath(family, np.array([0.0, 0.5, 1.0]), np.array([[0, 0], [0, 0.2], [1, 0]]))
     values = path.evaluate(jnp.array([[-1.0], [2.0]]))
     np.testing.assert_array_equal(path.log_density(values, 0.0), [-0.5, -2.0])
     # Also where the likelihood is raised to the power zero: all but the prior have one support.

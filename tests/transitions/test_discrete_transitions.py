@@ -17,7 +17,7 @@ from pymc_anneal.adaptation.pilot import Pilot, run_pilot
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition, reversal_of
-from pymc_anneal.transitions import composition, gibbs, integer_walk
+from pymc_anneal.transitions import composition, discrete_walk, gibbs
 from tests.cases import (
     DISCRETE_TRANSITIONS,
     GIBBS,
@@ -150,10 +150,10 @@ class TestBrokenTwins:
     def test_walk_that_accepts_wrongly(self, sign: float, monkeypatch) -> None:
         def wrong(key, log_accept, proposal, current):
             log_accept = jnp.where(jnp.isfinite(log_accept), sign * log_accept, log_accept)
-            return select_as_it_is(key, log_accept, proposal, current)
+            return original_accept_reject(key, log_accept, proposal, current)
 
-        select_as_it_is = integer_walk.select
-        monkeypatch.setattr(integer_walk, "select", wrong)
+        original_accept_reject = discrete_walk.accept_reject
+        monkeypatch.setattr(discrete_walk, "accept_reject", wrong)
         assert not invariant(moved_afresh(WALK, BETA, 2), BETA)
 
     def test_walk_that_is_not_symmetric(self, monkeypatch) -> None:
@@ -167,7 +167,7 @@ class TestBrokenTwins:
             def sign(self, z):
                 return jnp.where(z > 0.2, 1.0, -1.0)
 
-        monkeypatch.setattr(integer_walk, "jnp", Drifting())
+        monkeypatch.setattr(discrete_walk, "jnp", Drifting())
         assert not invariant(moved_afresh(WALK, BETA, 3), BETA)
 
     def test_composition_of_kernels_at_different_temperatures(self, monkeypatch) -> None:
@@ -264,7 +264,7 @@ class TestTuning:
     @pytest.fixture(scope="class")
     @classmethod
     def pilot(cls) -> Pilot:
-        open_parts = [pma.OnCoordinates(pma.HMC(), [2]), GIBBS, pma.IntegerWalk([3])]
+        open_parts = [pma.BlockTransition(pma.HMC(), [2]), GIBBS, pma.DiscreteRandomWalk([3])]
         position = mixed_draws(0.0, 2000, np.random.default_rng(0))
         seed = np.random.SeedSequence(0)
         with jax.enable_x64(True):
@@ -295,7 +295,11 @@ class TestTuning:
 
     def test_what_is_fixed_stays(self) -> None:
         rest = pma.HMC(np.asarray(0.3), np.asarray(2))
-        parts = [pma.OnCoordinates(rest, [2]), GIBBS, pma.IntegerWalk([3], np.asarray(1.1))]
+        parts = [
+            pma.BlockTransition(rest, [2]),
+            GIBBS,
+            pma.DiscreteRandomWalk([3], np.asarray(1.1)),
+        ]
         position = mixed_draws(0.0, 2000, np.random.default_rng(0))
         pilot = run_pilot(PATH, pma.Composition(parts), position, np.random.SeedSequence(0))
         rest, _, walk = pilot.transition.at(jnp.asarray(0.5)).kernels
@@ -310,7 +314,7 @@ class TestTuning:
             return LogTerms(log_prior, -0.5 * ((x[0] - 300.0) / 4.0) ** 2)
 
         position = np.random.default_rng(2).geometric(1 - np.exp(-0.001), size=(2000, 1)) - 1.0
-        seed, kernel = np.random.SeedSequence(2), pma.IntegerWalk([0])
+        seed, kernel = np.random.SeedSequence(2), pma.DiscreteRandomWalk([0])
         pilot = run_pilot(pma.GeometricPath(terms), kernel, position, seed)
         early, late = (pilot.transition.at(jnp.asarray(b)) for b in (pilot.betas[1], 1.0))
         reach = [float(k.step_size * k.scale[0]) for k in (early, late)]
@@ -332,11 +336,11 @@ def terms_that_end(x: jax.Array) -> LogTerms:
 
 ENDING = [
     pma.Gibbs([0], [(0, 2)]),
-    pma.IntegerWalk([0], 2.0, 3, 1.0),
+    pma.DiscreteRandomWalk([0], 2.0, 3, 1.0),
 ]
 
 
-@pytest.mark.parametrize("kernel", ENDING, ids=["gibbs", "integer_walk"])
+@pytest.mark.parametrize("kernel", ENDING, ids=["gibbs", "discrete_walk"])
 def test_zero_likelihood_and_nan(kernel: Transition) -> None:
     path = pma.GeometricPath(terms_that_end)
     position = np.zeros((400, 2))
@@ -399,4 +403,4 @@ def test_costs() -> None:
     assert GIBBS.cost() == 3 * 2  # three coordinates, three values at most
     assert pma.Gibbs([0], [(0, 8)]).cost() == 8
     assert pma.Gibbs([0], [(0, 9)]).cost() == 16  # two batches
-    assert pma.IntegerWalk([0, 2]).cost(3) == 6
+    assert pma.DiscreteRandomWalk([0, 2]).cost(3) == 6

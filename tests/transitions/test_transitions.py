@@ -17,7 +17,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition
-from pymc_anneal.transitions import hmc, mala, partial_refreshment, random_walk
+from pymc_anneal.transitions import generalized_hmc, hmc, mala, random_walk
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from pymc_anneal.transitions.cost import evaluations
 from tests.cases import (
@@ -103,10 +103,10 @@ def always(key, log_accept, proposal, current):
 
 
 def inverted(key, log_accept, proposal, current):
-    return select_as_it_is(key, -log_accept, proposal, current)
+    return original_accept_reject(key, -log_accept, proposal, current)
 
 
-select_as_it_is = hmc.select
+original_accept_reject = hmc.accept_reject
 
 
 class TestBrokenTwins:
@@ -117,14 +117,14 @@ class TestBrokenTwins:
         ("module", "kernel"),
         [
             (hmc, pma.HMC(2.5, 2, SCALE)),
-            (partial_refreshment, pma.PartialRefreshmentHMC(2.5, 2, SCALE)),
+            (generalized_hmc, pma.GeneralizedHMC(2.5, 2, SCALE)),
             (mala, pma.MALA(1.3, 1, SCALE)),
             (random_walk, pma.RandomWalkMetropolis(1.5, 1, SCALE)),
         ],
-        ids=["hmc", "partial_refreshment", "mala", "random_walk"],
+        ids=["hmc", "generalized_hmc", "mala", "random_walk"],
     )
     def test_acceptance(self, module, kernel, broken, monkeypatch) -> None:
-        monkeypatch.setattr(module, "select", broken)
+        monkeypatch.setattr(module, "accept_reject", broken)
         assert not invariant(moved_afresh(kernel, 0.6, 2), 0.6)
 
     def test_mala_with_the_wrong_sign(self, monkeypatch) -> None:
@@ -137,10 +137,10 @@ class TestBrokenTwins:
     def test_momentum_that_is_not_reversed(self, monkeypatch) -> None:
         def forgetful(key, log_accept, proposal, current):
             current = current._replace(auxiliary=-current.auxiliary)
-            return select_as_it_is(key, log_accept, proposal, current)
+            return original_accept_reject(key, log_accept, proposal, current)
 
-        monkeypatch.setattr(partial_refreshment, "select", forgetful)
-        kernel = pma.PartialRefreshmentHMC(2.2, 1, SCALE, persistence=0.99, jitter=0.1)
+        monkeypatch.setattr(generalized_hmc, "accept_reject", forgetful)
+        kernel = pma.GeneralizedHMC(2.2, 1, SCALE, momentum_persistence=0.99, jitter=0.1)
         assert not invariant(moved_afresh(kernel, 0.6, 12), 0.6)
 
     def test_the_density_of_another_temperature(self) -> None:
@@ -266,11 +266,11 @@ class TestTunedTransition:
     [
         (pma.HMC(0.3, 4, 1.0), 9),
         (pma.RandomWalkMetropolis(0.3, 4, 1.0), 4),
-        (pma.OnCoordinates(pma.HMC(0.3, 4, 1.0), [0, 2]), 9),
+        (pma.BlockTransition(pma.HMC(0.3, 4, 1.0), [0, 2]), 9),
         (
             pma.Composition(
                 [
-                    pma.OnCoordinates(pma.HMC(0.3, 4, 1.0), [0]),
+                    pma.BlockTransition(pma.HMC(0.3, 4, 1.0), [0]),
                     pma.Gibbs([1, 2], [(0, 1), (3, 5)]),
                 ]
             ),

@@ -8,7 +8,7 @@ import pymc_anneal as pma
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.annealing.step_statistics import discrepancies
-from pymc_anneal.evidence.diagnostics import Verdict, judge, log_weight_variance, weight_pareto_k
+from pymc_anneal.evidence.diagnostics import Verdict, assess, log_weight_variance, weight_pareto_k
 from tests.cases import log_gamma_draws, log_gamma_terms
 
 
@@ -18,41 +18,41 @@ def even_weights(chains: int = 4, particles: int = 500, seed: int = 1) -> np.nda
 
 class TestJudge:
     def test_trust(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilots=[(0.0, 0.05)])
+        verdict = assess(even_weights(), target_mcse=0.1, steps=50, pilots=[(0.0, 0.05)])
         assert verdict == Verdict("trust", ())
         assert str(verdict) == "trust"
 
     def test_a_missed_target_says_how_many_steps(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.001, steps=50)
+        verdict = assess(even_weights(), target_mcse=0.001, steps=50)
         assert verdict.judgement == "more steps needed"
         assert "misses the target 0.001; try steps=" in str(verdict)
 
     def test_a_heavy_tail(self) -> None:
         weight = np.random.default_rng(2).pareto(0.8, size=(4, 500))
-        verdict = judge(np.log(weight), target_mcse=10.0, steps=50)
+        verdict = assess(np.log(weight), target_mcse=10.0, steps=50)
         assert verdict.judgement == "do not trust"
         assert "Pareto k" in str(verdict)
 
     def test_chains_that_disagree(self) -> None:
         log_weight = even_weights() + np.array([[0.0], [0.0], [1.0], [0.0]])
-        verdict = judge(log_weight, target_mcse=0.1, steps=50)
+        verdict = assess(log_weight, target_mcse=0.1, steps=50)
         assert verdict.judgement == "do not trust"
         assert "chains disagree" in str(verdict)
 
     def test_a_pilot_that_disagrees(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.1, steps=50, pilots=[(-3.0, 0.05)])
+        verdict = assess(even_weights(), target_mcse=0.1, steps=50, pilots=[(-3.0, 0.05)])
         assert verdict.judgement == "do not trust"
         assert "the pilot found -3.00 +- 0.05" in str(verdict)
 
     def test_interruption(self) -> None:
-        verdict = judge(even_weights(), target_mcse=0.1, steps=50, interrupted=True)
+        verdict = assess(even_weights(), target_mcse=0.1, steps=50, interrupted=True)
         assert str(verdict) == "more steps needed: the run was interrupted"
 
     def test_equal_weights(self) -> None:
-        assert judge(np.zeros((2, 300)), target_mcse=0.1, steps=1).judgement == "trust"
+        assert assess(np.zeros((2, 300)), target_mcse=0.1, steps=1).judgement == "trust"
 
     def test_false_alarms_are_rare(self) -> None:
-        verdicts = [judge(even_weights(seed=s), target_mcse=0.1, steps=9) for s in range(200)]
+        verdicts = [assess(even_weights(seed=s), target_mcse=0.1, steps=9) for s in range(200)]
         assert all(v.judgement == "trust" for v in verdicts)
 
 

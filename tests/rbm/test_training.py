@@ -14,13 +14,13 @@ from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moment_spline import (
     MomentSpline,
     binned_costs,
-    match_moments_exactly,
+    fit_moments_exact,
     moment_spline,
 )
 from pymc_anneal.rbm.moments import average_moments, data_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.training import (
     TrainedRBM,
-    match_moments,
+    fit_moments_pcd,
     pseudo_log_likelihood,
     reconstruction_error,
     train,
@@ -391,33 +391,33 @@ class TestMatching:
 
     def test_by_persistent_contrastive_divergence(self) -> None:
         assert distance(START, self.wanted) > 0.2
-        found = match_moments(
+        found = fit_moments_pcd(
             self.wanted, START, updates=8000, learning_rate=0.05, particles=400, random_seed=1
         )
         assert found.weights.dtype == np.float32
         assert distance(found, self.wanted) < 0.02
 
     def test_exactly(self) -> None:
-        found = match_moments_exactly(self.wanted, START)
+        found = fit_moments_exact(self.wanted, START)
         assert found.weights.dtype == np.float32
         assert distance(found, self.wanted) < 5e-5
-        double = match_moments_exactly(self.wanted, START.astype(np.float64))
+        double = fit_moments_exact(self.wanted, START.astype(np.float64))
         assert double.weights.dtype == np.float64
         assert distance(double, self.wanted) < 2e-5
         # An exponential family: the moments determine the machine.
         np.testing.assert_allclose(parameters(double), parameters(TARGET), atol=0.02)
 
     def test_few_iterations_are_not_enough(self) -> None:
-        found = match_moments_exactly(self.wanted, START, max_iterations=2)
+        found = fit_moments_exact(self.wanted, START, max_iterations=2)
         assert distance(found, self.wanted) > 1e-3
 
     def test_a_start_in_double_precision(self) -> None:
-        found = match_moments(
+        found = fit_moments_pcd(
             self.wanted, START.astype(np.float64), updates=100, particles=400, random_seed=1
         )
         assert found.weights.dtype == np.float64
 
-    @pytest.mark.parametrize("function", [match_moments, match_moments_exactly])
+    @pytest.mark.parametrize("function", [fit_moments_pcd, fit_moments_exact])
     def test_moments_of_another_shape(self, function) -> None:
         with pytest.raises(ValueError, match="shape"):
             function(enumerated(machine(3, 3)).moments, START)
@@ -425,7 +425,7 @@ class TestMatching:
     @pytest.mark.parametrize("name", ["updates", "particles"])
     def test_bad_counts(self, name: str) -> None:
         with pytest.raises(ValueError, match=f"`{name}` is 0, expected a positive whole number"):
-            match_moments(self.wanted, START, **{name: 0})
+            fit_moments_pcd(self.wanted, START, **{name: 0})
 
 
 REFERENCE = independent_units(4, 3, hidden=True)
