@@ -1,5 +1,5 @@
-# Two commands need nothing but Python >= 3.11: `make demo` and `make test`.
-# PYTHON= chooses the interpreter, VENV= the environment, PYMC= one of the two PyMC lines:
+# `make demo` and `make test` need only Python >= 3.11.
+# PYTHON= selects the interpreter, VENV= the environment, PYMC= the version of PyMC:
 #   make test PYTHON=python3.11 VENV=.venv-3.11 PYMC='pymc>=5.28,<6'
 
 VENV ?= .venv
@@ -7,7 +7,7 @@ PYMC ?=
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 
-# The first interpreter that is new enough and can make an environment.
+# First interpreter that is recent enough and can create an environment.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
@@ -19,42 +19,42 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(VENV)/installed-examples  ## the radiata pine comparison, against the exact answer
+demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data with the exact answer
 	$(BIN)/python examples/radiata_pine.py
 
-# Several tests compile at once, which XLA does on one core each; more workers than cores only
-# compete. Nearly every program runs once and for a moment, so XLA optimises less: a third of the
-# time of the suite. The slow tests run as users run. The import beforehand lets ArviZ 0.23 write
-# its daily notice from one process: two workers that write it at the same moment fail.
-test: $(VENV)/installed-test  ## the test suite, slow tests left out
+# XLA compiles each program on one core, so more workers than cores do not help. Almost all programs
+# run only once and briefly: a lower optimisation level reduces the time of the suite to a third.
+# The slow tests use the default level, as users do. ArviZ 0.23 writes a daily notice when it is
+# imported; the import beforehand prevents two workers from writing it at once, which fails.
+test: $(VENV)/installed-test  ## run the test suite without the slow tests
 	@$(BIN)/python -W ignore -c 'import arviz'
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
-test-slow: $(VENV)/installed-test  ## the tests that take minutes each
+test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
 	@$(BIN)/python -W ignore -c 'import arviz'
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(PYTEST_ARGS)
 
-lint: $(VENV)/installed-dev  ## formatting, lint rules, types: what CI checks
+lint: $(VENV)/installed-dev  ## check formatting, lint rules and types, as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: $(VENV)/installed-dev  ## rewrite the sources the way lint wants them
+format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/installed-docs  ## the documentation, its code cells executed (in docs/_build/html)
+docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
 BENCHMARKS ?= $(filter-out benchmarks/models.py,$(wildcard benchmarks/*.py))
 
-benchmarks: $(VENV)/installed-bench  ## speed and memory, against pm.sample_smc and BlackJAX
+benchmarks: $(VENV)/installed-bench  ## measure speed and memory against pm.sample_smc and BlackJAX
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
-clean:  ## remove what was built, keep the environments
+clean:  ## remove build products, keep the environments
 	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
@@ -65,7 +65,7 @@ $(VENV)/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 with venv found: name one with PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp for each extra: pip runs again only when pyproject.toml has changed.
+# One stamp file per extra: pip runs again only if pyproject.toml has changed.
 $(VENV)/installed-%: pyproject.toml $(VENV)/pyvenv.cfg
 	@echo "installing .[$*] into $(VENV) (log: $(VENV)/install-$*.log)"
 	@$(BIN)/python -m pip install --disable-pip-version-check -e '.[$*]' $(if $(PYMC),'$(PYMC)') \

@@ -1,14 +1,15 @@
-"""What `path="auto"` costs against the better of the two paths, pilots included.
+"""Compare the cost of `path="auto"` with that of the better of two paths, including pilots.
 
     python benchmarks/auto_path.py [--models hierarchical,gp_regression] [--seeds 3]
 
-The models of `paths.py` and of the tests' exact list. Each is run with the geometric path, the
-moment-averaged path and "auto", settings left at their defaults: all three plan for the same
-particles and the same variance of the log weights. The cost is `evidence.evaluations`, those of
-gradient or density by all particles in all stages, its mean over seeds: between seeds that of one
-path varies by a factor of up to 1.7, because each pilot tunes for itself. ``ratio`` is that of
-"auto" over the cheaper of the two others; ``z`` the largest difference from the geometric path's
-evidence, in standard errors, or from the exact one where it is known.
+The models are those of `paths.py` and the problems with known evidence of `tests/problems`. Each is
+run with the geometric path, the moment-averaged path and "auto", with default settings: all three
+plan for the same number of particles and the same variance of the log weights. The cost is
+`evidence.evaluations`, the evaluations of gradient or density by all particles in all stages,
+averaged over seeds. It varies between seeds by a factor of up to 1.7, because each pilot tunes
+independently. ``ratio`` is the cost of "auto" over that of the cheaper of the other two; ``z`` is
+the largest difference from the exact evidence, or from that of the geometric path if the exact one
+is unknown, in standard errors.
 """
 
 import argparse
@@ -36,7 +37,7 @@ PATHS = ("geometric", "moment", "auto")
 
 
 class Outcome(NamedTuple):
-    """Cost, log evidence and its error; NaN where there is no such path."""
+    """Cost, log evidence and its error; NaN if the path cannot be constructed."""
 
     evaluations: float
     log_evidence: float
@@ -50,7 +51,7 @@ def builders() -> dict[str, Callable[[], pm.Model]]:
 
 
 def outcome(compiled: pma.CompiledModel, path: str, seed: int) -> Outcome:
-    """Run one path."""
+    """Run `sample_ais` along one path."""
     try:
         idata = pma.sample_ais(model=compiled, path=path, random_seed=[seed, 41], progressbar=False)
     except ValueError as error:
@@ -62,7 +63,7 @@ def outcome(compiled: pma.CompiledModel, path: str, seed: int) -> Outcome:
 
 
 def score(name: str, runs: dict[str, Outcome]) -> float:
-    """Return the largest difference from what is known, in standard errors."""
+    """Return the largest difference from the reference evidence, in standard errors."""
     first = runs["geometric"]
     exact = EXACT[name].log_evidence if name in EXACT else None
     centre, spread = (exact, 0.0) if exact is not None else (first.log_evidence, first.mcse)

@@ -1,20 +1,19 @@
-"""Both directions against forward runs alone, at equal cost: ratio of the mean squared errors.
+"""Compare the mean squared error of forward runs with that of both directions at equal cost.
 
     python benchmarks/bidirectional.py --repetitions 200 --particles 64 --variances 0.5,2
 
-On every model of the tests' exact list (`tests/problems.py`), with the transitions and the schedule
-of a pilot, and the numbers of steps for which it predicts the given variances of the log weights
-(`sample_ais` plans for 0.5):
+The models are the problems with known evidence of `tests/problems`. Transitions and schedule come
+from a pilot, and the number of steps is that for which the pilot predicts the given variance of the
+log weights (`sample_ais` plans for 0.5):
 
 forward
-    `--particles` forward runs, the log of the mean weight.
+    `--particles` forward runs; the log of the mean weight.
 both
-    Half of the particles forward, half in reverse from draws of the posterior, put together by
-    Bennett's acceptance ratio.
+    Half of the particles forward, half in reverse from posterior draws; Bennett's acceptance ratio.
 
-Repetitions run side by side. The draws of the posterior, which `sample_ais(reverse_from=...)` takes
-from a fitted model, are not counted as cost; here they come from a slow annealing run,
-resampled and moved on twenty times. A ratio above one is a gain of both directions.
+Repetitions run simultaneously. The posterior draws, which `sample_ais(reverse_from=...)` takes from
+a fitted model, are not counted as cost. Here they come from a slow annealing run, followed by
+resampling and twenty further moves. A ratio above one means that using both directions is better.
 """
 
 import argparse
@@ -33,7 +32,6 @@ from pymc_anneal.adaptation.plan import effective_length
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.annealing.resampling import resample
-from pymc_anneal.base.contracts import reversal_of
 from pymc_anneal.evidence.ais import ais, effective_sample_size
 from pymc_anneal.evidence.bennett import both_directions
 
@@ -44,13 +42,13 @@ from tests.problems import PROBLEMS, Problem
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 
 CHAINS, MOVES = 4, 20
-# The same model twice, and models without data, whose weights are all equal.
+# A duplicate model, and models without data, whose weights are all equal.
 SKIPPED = {"initval", "lkj_prior_only", "no_observed"}
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of the log evidence by repetition, in nats; steps; ESS of a forward particle."""
+    """Errors of the log evidence in nats, shape ``(repetitions,)``; steps; ESS per particle."""
 
     forward: np.ndarray
     both: np.ndarray
@@ -59,19 +57,19 @@ class Errors:
 
     @property
     def ratio(self) -> float:
-        """Mean squared error of forward runs alone over that of both directions."""
+        """Mean squared error of forward runs over that of both directions."""
         return float((self.forward**2).mean() / (self.both**2).mean())
 
     def ratio_error(self, rng: np.random.Generator) -> float:
-        """Standard error of the log of the ratio, by bootstrap over repetitions."""
+        """Return the standard error of the log ratio, by bootstrap over repetitions."""
         n = len(self.forward)
         index = rng.integers(n, size=(500, n))
         ratios = (self.forward[index] ** 2).mean(axis=1) / (self.both[index] ** 2).mean(axis=1)
         return float(np.log(ratios).std())
 
 
-class Rivals:
-    """A model with its pilot and draws of its posterior, ready to spend particles and steps."""
+class Comparison:
+    """A compiled model with a pilot and posterior draws, on which both methods run."""
 
     def __init__(self, problem: Problem, repetitions: int, particles: int, seed: int):
         self.seeds = iter(np.random.SeedSequence(seed).spawn(99))
@@ -83,6 +81,7 @@ class Rivals:
         self.draws = self.posterior()
 
     def run(self, kernel, betas: np.ndarray, start: np.ndarray):
+        """Anneal particles, shape ``(n, d)``, along a schedule."""
         return run_block(Block(self.path, kernel, betas, start, 1, next(self.seeds)))
 
     def schedule(self, variance: float) -> np.ndarray:
@@ -94,6 +93,7 @@ class Rivals:
         )
 
     def posterior(self) -> np.ndarray:
+        """Return posterior draws from a slow annealing run, shape ``(repetitions * half, d)``."""
         count = self.shape[0] * self.half
         start, betas = self.model.sample_prior(next(self.seeds), count), self.schedule(0.2)
         finished = self.run(self.pilot.transition, betas, start)
@@ -102,14 +102,14 @@ class Rivals:
         return self.run(self.pilot.transition, np.ones(MOVES + 1), chosen).position[0]
 
     def errors(self, variance: float) -> Errors:
-        """Run both ways of spending the same number of particles and steps."""
+        """Run both methods with the same number of particles and steps."""
         betas, kernel = self.schedule(variance), self.pilot.transition
         first = self.model.sample_prior(next(self.seeds), int(np.prod(self.shape)))
         forward = self.run(kernel, betas, first).log_weight.reshape(self.shape)
-        back = self.run(reversal_of(kernel), betas[::-1].copy(), self.draws)
+        back = self.run(kernel.reversal(), betas[::-1].copy(), self.draws)
         reverse = -back.log_weight.reshape(self.shape[0], CHAINS, -1)
         both = [
-            both_directions(a[: self.half].reshape(CHAINS, -1), b)[0].log_evidence - self.exact
+            both_directions(a[: self.half].reshape(CHAINS, -1), b).log_evidence - self.exact
             for a, b in zip(forward, reverse, strict=True)
         ]
         alone = [ais(a).log_evidence - self.exact for a in forward]
@@ -131,20 +131,21 @@ def main() -> None:
     ratios: dict[float, list[float]] = {variance: [] for variance in args.variances}
     for problem in PROBLEMS:
         if problem.name in (args.models or {p.name for p in PROBLEMS} - SKIPPED):
-            rivals = Rivals(problem, args.repetitions, args.particles, args.seed)
+            comparison = Comparison(problem, args.repetitions, args.particles, args.seed)
             for variance in args.variances:
-                errors = rivals.errors(variance)
+                errors = comparison.errors(variance)
                 ratios[variance].append(errors.ratio)
                 print(row(problem.name, errors), flush=True)
     for variance, found in ratios.items():
-        mean, won = np.exp(np.mean(np.log(found))), int(np.sum(np.array(found) > 1))
+        mean, better = np.exp(np.mean(np.log(found))), int(np.sum(np.array(found) > 1))
         print(
-            f"variance {variance:g}: both directions win on {won} of {len(found)} models, "
-            f"geometric mean {mean:.2f}"
+            f"variance {variance:g}: both directions are better on {better} of {len(found)} "
+            f"models, geometric mean {mean:.2f}"
         )
 
 
 def row(name: str, errors: Errors) -> str:
+    """Return a row of the table."""
     spread = np.exp(errors.ratio_error(np.random.default_rng(0)))
     rmse = [np.sqrt((e**2).mean()) for e in (errors.forward, errors.both)]
     return (

@@ -1,11 +1,11 @@
-"""Seconds from a fresh process to the evidence of eight schools, compilation included.
+"""Measure the time from a new process to the evidence of eight schools, including compilation.
 
     python benchmarks/cold_start.py
 
-Each run has a process of its own: it imports, then the clock runs while it builds the model and
-calls `sample_ais` with the default settings. Half of the runs start with an empty PyTensor compile
-cache as well, as the first run after an installation does; the clock then includes the C compiler.
-JAX keeps no cache between processes. The limit is 15 s.
+Each run has its own process. The time includes building the model and calling `sample_ais` with
+default settings, but not the imports. Half of the runs start with an empty PyTensor compile cache,
+as does the first run after an installation; their time includes the C compiler. JAX keeps no cache
+between processes. The limit is 15 s.
 """
 
 import argparse
@@ -21,7 +21,7 @@ LIMIT = 15.0
 
 
 def run() -> None:
-    """Time the first evidence of this process, and print the figures as JSON."""
+    """Time the first estimate in this process and print the measurements as JSON."""
     begin = time.perf_counter()
     import models
 
@@ -41,6 +41,7 @@ def run() -> None:
 
 
 def measure(empty_cache: bool) -> dict[str, float]:
+    """Return the measurements of one run in a new process."""
     environment = dict(os.environ)
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     with tempfile.TemporaryDirectory() as folder:
@@ -56,13 +57,13 @@ def measure(empty_cache: bool) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3, help="of each kind")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each kind")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:
         run()
         return
-    measure(empty_cache=False)  # fills the compile cache and that of the file system
+    measure(empty_cache=False)  # fills the compile cache and the file system cache
     rows = [(kind, measure(kind)) for _ in range(args.runs) for kind in (False, True)]
     worst = 0.0
     for kind, title in ((False, "PyTensor cache filled"), (True, "PyTensor cache empty")):

@@ -1,30 +1,31 @@
-"""Efficiency 1 / (MSE x seconds) of the log evidence: AIS against two SMC samplers.
+"""Compare the efficiency 1 / (MSE x seconds) of AIS with that of two SMC samplers.
 
     python benchmarks/efficiency.py
     python benchmarks/efficiency.py --models pima,schools --seeds 20 --methods ais,blackjax
-    python benchmarks/efficiency.py --tune                 # the step sizes of BlackJAX
+    python benchmarks/efficiency.py --tune                 # step sizes for BlackJAX
 
-The methods, each warm (one model is compiled once and run with many seeds):
+The methods, each after compilation (a model is compiled once and run with many seeds):
 
 ais
     `pymc_anneal.sample_ais` with its default settings on the result of `compile_model`: the whole
-    call with pilot, trial, plan, annealing and result.
+    call, including pilot, trial, plan, annealing and result.
 smc
     `pymc.sample_smc` with its default settings (2,000 draws, independent Metropolis, one process
-    per processor): the whole call. The log evidence of its chains is combined in two ways, the log
-    of the mean evidence and the mean of the logs; whichever has the smaller MSE is its score.
+    per processor): the whole call. The log evidences of its chains are combined in two ways, by the
+    log of the mean evidence and by the mean of the logs; the one with the smaller MSE is reported.
 blackjax
     BlackJAX's adaptive tempered SMC with HMC: 2,000 particles, target ESS 0.9, systematic
     resampling, three moves of five leapfrog steps, the variance of the particles as the inverse
-    mass matrix, in one jitted loop over the temperatures. It gets the same log prior and log
-    likelihood as `ais`, and for each model the step size that was best in `--tune`.
+    mass matrix, in one jitted loop over the temperatures. It uses the same log prior and log
+    likelihood as `ais`, and for each model the best step size found by `--tune`.
 blackjax_plain
-    The same with the density as PyMC's own translation to JAX gives it.
+    The same with the log densities of PyMC's own translation to JAX.
 
-The error is log Z^ - log Z, so that MSE includes the bias. Every method has a process of its own,
-and the methods take turns seed by seed, so that all meet the same load of the machine; seconds are
-medians. CPU seconds, those of child processes included, are printed for comparison, and so is the
-geometric mean over the models on which the rival errs by less than a nat ("rival sound").
+The error is log Z^ - log Z, so the MSE includes the bias. Every method has its own process, and the
+methods take turns, seed by seed, so that the load of the machine affects all of them; seconds are
+medians. For comparison, the report includes CPU seconds, with those of child processes, and the
+geometric mean over the models on which the error of the other method is below one nat ("error < 1
+nat").
 """
 
 import argparse
@@ -43,7 +44,7 @@ import numpy as np
 
 METHODS = ("ais", "smc", "blackjax", "blackjax_plain")
 SMC_PARTICLES, TARGET_ESS, MOVES, LEAPFROGS = 2000, 0.9, 3, 5
-# In units of the particles' standard deviations; from --tune.
+# Step sizes in units of the particles' standard deviations; best values found by --tune.
 STEP_SIZE = {
     "logistic": 0.3,
     "pima": 0.3,
@@ -55,11 +56,12 @@ STEP_SIZE = {
 GRID = (0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
 
 
-# Methods: a function of a model and the arguments, which returns a function of a seed.
+# Methods: each function prepares a model and returns a function of a seed.
 
 
 def prepare_ais(model: zoo.BenchmarkModel, args):
-    import pymc_anneal  # not at the top: the process of `smc` forks and must not hold JAX's threads
+    """Return a function of a seed that runs `sample_ais`."""
+    import pymc_anneal  # local: the process of `smc` forks, and JAX's threads do not survive a fork
 
     compiled = pymc_anneal.compile_model(model.build())
 
@@ -75,12 +77,13 @@ def prepare_ais(model: zoo.BenchmarkModel, args):
 
 
 def given(args) -> dict:
-    """Return the arguments of `sample_ais` that were given on the command line."""
+    """Return the arguments of `sample_ais` from the command line."""
     names = ("draws", "chains", "target_mcse", "transition")
     return {n: getattr(args, n) for n in names if getattr(args, n) is not None}
 
 
 def prepare_smc(model: zoo.BenchmarkModel, args):
+    """Return a function of a seed that runs `pymc.sample_smc`."""
     import pymc as pm
 
     logging.getLogger("pymc").setLevel(logging.ERROR)
@@ -102,7 +105,7 @@ def prepare_smc(model: zoo.BenchmarkModel, args):
 
 
 def final_values(values: np.ndarray) -> np.ndarray:
-    """Last value of each chain, from the several shapes in which `sample_smc` leaves them."""
+    """Return the last value of each chain; the shape depends on the version of PyMC."""
     if all(isinstance(v, list | np.ndarray) for v in values.ravel()):
         chains = list(values.ravel())
     else:
@@ -111,6 +114,7 @@ def final_values(values: np.ndarray) -> np.ndarray:
 
 
 def prepare_blackjax(model: zoo.BenchmarkModel, args, plain: bool = False):
+    """Return a function of a seed that runs BlackJAX's adaptive tempered SMC."""
     import jax
 
     import pymc_anneal
@@ -135,11 +139,12 @@ def prepare_blackjax(model: zoo.BenchmarkModel, args, plain: bool = False):
 
 
 def prepare_blackjax_plain(model: zoo.BenchmarkModel, args):
+    """Return the same on the log densities of PyMC's translation to JAX."""
     return prepare_blackjax(model, args, plain=True)
 
 
 def plain_terms(compiled):
-    """Log prior and log likelihood as PyMC translates them to JAX."""
+    """Return log prior and log likelihood as translated to JAX by PyMC."""
     from pymc.sampling.jax import get_jaxified_graph
 
     model = compiled.model
@@ -148,7 +153,7 @@ def plain_terms(compiled):
 
 
 def blackjax_loop(terms):
-    """Return a jitted function of key, prior draws and step size to the log evidence."""
+    """Return a jitted function from key, prior draws and step size to the log evidence."""
     import blackjax
     import jax
     import jax.numpy as jnp
@@ -208,11 +213,11 @@ PREPARE = {
 }
 
 
-# One process for each method
+# One process per method
 
 
 def serve(connection, method: str, args) -> None:
-    """Run a method on request; the first request for a model warms it up."""
+    """Run a method on request; the first request for a model compiles it."""
     warnings.simplefilter("ignore")
     if args.data:
         zoo.data_folders.insert(0, args.data)
@@ -225,6 +230,7 @@ def serve(connection, method: str, args) -> None:
 
 
 def timed(run, *arguments) -> dict[str, float]:
+    """Call a function and add seconds and CPU seconds to its record."""
     cpu, begin = cpu_seconds(), time.perf_counter()
     record = run(*arguments)
     seconds = time.perf_counter() - begin
@@ -232,12 +238,13 @@ def timed(run, *arguments) -> dict[str, float]:
 
 
 def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and its children."""
     usages = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in usages)
 
 
 def collect(args) -> list[dict]:
-    """Run all methods on all models, in turn."""
+    """Run all methods on all models; the methods take turns."""
     context = multiprocessing.get_context("spawn")
     connections, processes = {}, []
     for method in args.methods:
@@ -258,10 +265,11 @@ def collect(args) -> list[dict]:
 
 
 def collect_model(connections, name: str, args) -> list[dict]:
+    """Run all methods on one model, seed by seed."""
     for method, connection in connections.items():
         for i in range(args.warm_up):
             ask(connection, (name, 10_000 + i))
-            print(f"# {name} {method} warm", flush=True)
+            print(f"# {name} {method} compiled", flush=True)
     records = []
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         for method, connection in connections.items():
@@ -275,6 +283,7 @@ def collect_model(connections, name: str, args) -> list[dict]:
 
 
 def ask(connection, request) -> dict:
+    """Send a model and a seed to the process of a method and return its record."""
     connection.send(request)
     return connection.recv()
 
@@ -283,7 +292,7 @@ def ask(connection, request) -> dict:
 
 
 def score(records: list[dict], name: str, method: str) -> dict[str, float] | None:
-    """MSE, seconds and efficiency of a method on a model."""
+    """Return MSE, seconds and efficiency of a method on a model; None without runs."""
     mine = [r for r in records if (r["model"], r["method"]) == (name, method)]
     if not mine:
         return None
@@ -306,6 +315,7 @@ def score(records: list[dict], name: str, method: str) -> dict[str, float] | Non
 
 
 def report_model(records: list[dict], name: str) -> None:
+    """Print a row for each method on a model."""
     for method in METHODS:
         if s := score(records, name, method):
             print(
@@ -316,6 +326,7 @@ def report_model(records: list[dict], name: str) -> None:
 
 
 def report(records: list[dict]) -> None:
+    """Print all rows, the ratios of the efficiencies and their geometric means."""
     names = list(dict.fromkeys(r["model"] for r in records))
     print(
         f"\n{'model':14s}{'method':16s}{'runs':>4s}{'seconds':>10s}{'CPU s':>10s}{'bias':>10s}"
@@ -323,43 +334,48 @@ def report(records: list[dict]) -> None:
     )
     for name in names:
         report_model(records, name)
-    rivals = [m for m in METHODS[1:] if any(r["method"] == m for r in records)]
+    others = [m for m in METHODS[1:] if any(r["method"] == m for r in records)]
     if not any(r["method"] == "ais" for r in records):
         return
-    print("\nefficiency of ais / efficiency of the rival\n" + " " * 14, end="")
-    print("".join(f"{m:>16s}" for m in rivals))
+    print("\nefficiency of ais / efficiency of the other method\n" + " " * 14, end="")
+    print("".join(f"{m:>16s}" for m in others))
     for name in names:
-        print(f"{name:14s}" + "".join(f"{ratio(records, name, m):16.2f}" for m in rivals))
+        print(f"{name:14s}" + "".join(f"{ratio(records, name, m):16.2f}" for m in others))
     rows = {
         "geometric mean": lambda m: geometric_mean(records, names, m),
         "by CPU seconds": lambda m: geometric_mean(records, names, m, "cpu_efficiency"),
-        "rival sound": lambda m: geometric_mean(records, sound(records, names, m), m),
+        "error < 1 nat": lambda m: geometric_mean(records, accurate(records, names, m), m),
     }
     for title, value in rows.items():
-        print(f"{title:14s}" + "".join(f"{value(m):16.2f}" for m in rivals))
-    intervals = [bootstrap(records, names, m) for m in rivals]
+        print(f"{title:14s}" + "".join(f"{value(m):16.2f}" for m in others))
+    intervals = [bootstrap(records, names, m) for m in others]
     print(f"{'90 % interval':14s}" + "".join(f"{f'{a:.1f} to {b:.1f}':>16s}" for a, b in intervals))
 
 
-def sound(records: list[dict], names: list[str], rival: str) -> list[str]:
-    """Models on which the rival errs by less than a nat: one failure can make up a mean."""
-    scores = {n: score(records, n, rival) for n in names}
+def accurate(records: list[dict], names: list[str], other: str) -> list[str]:
+    """Return the models on which a method has an rmse below one nat.
+
+    A single failure of the other method can dominate the geometric mean of the ratios.
+    """
+    scores = {n: score(records, n, other) for n in names}
     return [n for n, s in scores.items() if s and s["rmse"] < 1]
 
 
-def ratio(records, name: str, rival: str, key: str = "efficiency") -> float:
-    ours, theirs = score(records, name, "ais"), score(records, name, rival)
+def ratio(records, name: str, other: str, key: str = "efficiency") -> float:
+    """Return the efficiency of `ais` over that of another method; NaN if one has no runs."""
+    ours, theirs = score(records, name, "ais"), score(records, name, other)
     return ours[key] / theirs[key] if ours and theirs else np.nan
 
 
-def geometric_mean(records, names, rival: str, key: str = "efficiency") -> float:
-    ratios = np.array([ratio(records, n, rival, key) for n in names])
+def geometric_mean(records, names, other: str, key: str = "efficiency") -> float:
+    """Return the geometric mean of the ratios over models."""
+    ratios = np.array([ratio(records, n, other, key) for n in names])
     known = ratios[np.isfinite(ratios)]
     return float(np.exp(np.log(known).mean())) if len(known) else np.nan
 
 
-def bootstrap(records: list[dict], names: list[str], rival: str) -> tuple[float, float]:
-    """Interval of the geometric mean, from resampled runs."""
+def bootstrap(records: list[dict], names: list[str], other: str) -> tuple[float, float]:
+    """Return the 90 % interval of the geometric mean, by bootstrap over the runs."""
     groups = defaultdict(list)
     for r in records:
         groups[r["model"], r["method"]].append(r)
@@ -368,12 +384,12 @@ def bootstrap(records: list[dict], names: list[str], rival: str) -> tuple[float,
     def resampled() -> list[dict]:
         return [g[i] for g in groups.values() for i in rng.integers(len(g), size=len(g))]
 
-    means = [geometric_mean(resampled(), names, rival) for _ in range(200)]
+    means = [geometric_mean(resampled(), names, other) for _ in range(200)]
     return float(np.quantile(means, 0.05)), float(np.quantile(means, 0.95))
 
 
 def tune(args) -> None:
-    """Print what BlackJAX makes of each step size."""
+    """Print the error and the efficiency of BlackJAX for each step size."""
     if args.data:
         zoo.data_folders.insert(0, args.data)
     warnings.simplefilter("ignore")
@@ -389,6 +405,7 @@ def tune(args) -> None:
 
 
 def print_tuned(name: str, step_size: float, runs: list[dict]) -> None:
+    """Print the row of one step size."""
     errors = np.array([r["log_evidence"] for r in runs]) - zoo.MODELS[name].log_evidence
     mse, seconds = np.mean(errors**2), np.median([r["cpu"] for r in runs])
     temperatures = np.mean([r["temperatures"] for r in runs])
@@ -419,19 +436,21 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--models", type=comma, default=list(zoo.MODELS))
     parser.add_argument("--methods", type=comma, default=list(METHODS[:3]))
     parser.add_argument("--seeds", type=int, default=15)
-    parser.add_argument("--smc-seeds", type=int, default=8, help="fewer for the slow sample_smc")
+    parser.add_argument(
+        "--smc-seeds", type=int, default=8, help="seeds of sample_smc, which is slow"
+    )
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--warm-up", type=int, default=1, help="runs that are not counted")
-    parser.add_argument("--draws", type=int, help="of sample_ais, in place of its default")
-    parser.add_argument("--chains", type=int, help="the same")
-    parser.add_argument("--target-mcse", type=float, help="the same")
-    parser.add_argument("--transition", help="the same")
+    parser.add_argument("--draws", type=int, help="argument of sample_ais")
+    parser.add_argument("--chains", type=int, help="argument of sample_ais")
+    parser.add_argument("--target-mcse", type=float, help="argument of sample_ais")
+    parser.add_argument("--transition", help="argument of sample_ais")
     parser.add_argument("--tune", action="store_true", help="try step sizes for BlackJAX")
     numbers = lambda text: [float(t) for t in text.split(",")]  # noqa: E731
-    parser.add_argument("--grid", type=numbers, default=GRID, help="the step sizes to try")
-    parser.add_argument("--data", type=Path, help="another folder to look for data files in")
-    parser.add_argument("--save", type=Path, help="write every run to this file, a line each")
-    parser.add_argument("--merge", type=Path, nargs="+", help="only report on such files")
+    parser.add_argument("--grid", type=numbers, default=GRID, help="step sizes to try")
+    parser.add_argument("--data", type=Path, help="additional folder with data files")
+    parser.add_argument("--save", type=Path, help="write one line per run to this file")
+    parser.add_argument("--merge", type=Path, nargs="+", help="report on files written by --save")
     return parser.parse_args()
 
 

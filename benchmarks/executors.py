@@ -1,10 +1,11 @@
-"""What it costs to run the blocks elsewhere: threads, processes, a local Dask cluster.
+"""Compare the time of the same blocks on threads, processes and a local Dask cluster.
 
     python benchmarks/executors.py [--repeats 3] [--steps 1000]
 
-The same blocks of a logistic regression on each, two workers with a thread of XLA each, every
-worker warmed up (its program compiled) by a first block. Threads share JAX's own pool; the
-executors are timed in turn, so that a busy machine slows all of them. The bits are compared.
+Each executor runs the same blocks of a logistic regression on two workers with one XLA thread each.
+A first block compiles the program on every worker. Threads share JAX's own thread pool. The
+executors take turns, so that the load of the machine affects all of them. The results are compared
+bit by bit.
 """
 
 import argparse
@@ -24,11 +25,11 @@ from pymc_anneal.annealing.block import Block
 from pymc_anneal.execution.workers import run_blocks
 
 WORKERS, BLOCKS, PARTICLES = 2, 8, 500
-ONE_THREAD = {"NPROC": "1"}  # read by XLA when it starts
+ONE_THREAD = {"NPROC": "1"}  # XLA reads it at start-up
 
 
 def logistic_regression() -> pm.Model:
-    """Return a regression of 300 rows and 20 coefficients."""
+    """Return a regression with 300 rows and 20 coefficients."""
     rng = np.random.default_rng(1)
     design = rng.normal(size=(300, 20))
     truth = rng.normal(size=20)
@@ -40,7 +41,7 @@ def logistic_regression() -> pm.Model:
 
 
 def blocks(compiled: pma.CompiledModel, count: int, steps: int) -> list[Block]:
-    """Return equal blocks."""
+    """Return blocks of equal size."""
     path, betas = pma.GeometricPath(compiled.log_terms), pma.power_schedule(steps, 3.0)
     return [
         Block(path, pma.HMC(0.3, 3, 0.3), betas, compiled.sample_prior(seed, PARTICLES), 1, seed)
@@ -49,12 +50,12 @@ def blocks(compiled: pma.CompiledModel, count: int, steps: int) -> list[Block]:
 
 
 def one_thread() -> None:
-    """Let XLA have one thread in this worker."""
+    """Limit XLA to one thread in this worker."""
     os.environ.update(ONE_THREAD)
 
 
 def executors(stack: ExitStack) -> dict[str, Executor]:
-    """Return the executors there are."""
+    """Return the available executors by name."""
     spawn = multiprocessing.get_context("spawn")
     found: dict[str, Executor] = {
         "threads": stack.enter_context(ThreadPoolExecutor(WORKERS)),
@@ -101,7 +102,7 @@ def main() -> None:
         same = np.array_equal(weights[name], weights["threads"])
         print(
             f"{name:10s} {min(values):7.2f} s, {min(values) / first - 1:+.0%} over threads, "
-            f"{'the same bits' if same else 'OTHER BITS'}"
+            f"{'identical' if same else 'NOT IDENTICAL'}"
         )
 
 

@@ -1,16 +1,17 @@
-"""The same runs on the processor and on a GPU, where JAX can see one.
+"""Compare the time of the same runs on the CPU and on a GPU, if JAX finds one.
 
     python benchmarks/gpu.py [--particles 5000] [--steps 1000]
 
-machine
-    Blocked Gibbs sampling of a restricted Boltzmann machine of 784 x 500 units in single precision,
-    a cell of Grosse et al. (2013), Table 2, with `--steps` in place of 100,000. The share of the
-    device's peak is that of the two matrix products alone (`--peak`, in Tflop/s).
+rbm
+    Blocked Gibbs sampling of a restricted Boltzmann machine with 784 x 500 units in single
+    precision, a cell of Grosse et al. (2013), Table 2, with `--steps` instead of 100,000. The
+    fraction of the device's peak performance counts the two matrix products only (`--peak`, in
+    Tflop/s).
 regression
-    Hamiltonian transitions on a logistic regression of 10,000 rows, in double precision.
+    Hamiltonian transitions on a logistic regression with 10,000 rows, in double precision.
 
-Each device runs in a process of its own. Milliseconds are per annealing step, the difference of two
-lengths, so that compilation and what a call costs at its ends are left out.
+Each device runs in its own process. Times are in milliseconds per annealing step, from the
+difference between runs of two lengths, which excludes compilation and the overhead of a call.
 """
 
 import argparse
@@ -35,7 +36,8 @@ warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 VISIBLE, HIDDEN, ROWS = 784, 500, 10_000
 
 
-def machine(particles: int, steps: int) -> Block:
+def rbm_block(particles: int, steps: int) -> Block:
+    """Return a block of blocked Gibbs sampling along the geometric path of an RBM."""
     rng = np.random.default_rng(0)
     weights = rng.normal(0, 0.1, (VISIBLE, HIDDEN)).astype(np.float32)
     model = rbm.RBM(rng.normal(-1, 1, VISIBLE), rng.normal(0, 1, HIDDEN), weights)
@@ -47,6 +49,7 @@ def machine(particles: int, steps: int) -> Block:
 
 
 def regression(particles: int, steps: int) -> Block:
+    """Return a block of HMC along the geometric path of a logistic regression."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(ROWS, 10))
     y = rng.uniform(size=ROWS) < 1 / (1 + np.exp(-x @ rng.normal(0, 0.5, size=10)))
@@ -59,8 +62,8 @@ def regression(particles: int, steps: int) -> Block:
     return Block(path, kernel, pma.power_schedule(steps, 4.0), start, 1, seed)
 
 
-def seconds_a_step(make, particles: int, steps: int) -> float:
-    """Return the time of a step, warm."""
+def seconds_per_step(make, particles: int, steps: int) -> float:
+    """Return the time of an annealing step, after compilation."""
     times = []
     for count in (steps, 2 * steps):
         block = make(particles, count)
@@ -72,12 +75,12 @@ def seconds_a_step(make, particles: int, steps: int) -> float:
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print the row of this process's device."""
+    """Print the row of the device of this process."""
     device = jax.devices()[0]
     flops = 4 * args.particles * VISIBLE * HIDDEN
-    once = seconds_a_step(machine, args.particles, args.steps)
+    once = seconds_per_step(rbm_block, args.particles, args.steps)
     share = f"{flops / once / args.peak / 1e12:8.1%}" if device.platform == "gpu" else ""
-    other = seconds_a_step(regression, args.particles // 5, max(args.steps // 20, 10))
+    other = seconds_per_step(regression, args.particles // 5, max(args.steps // 20, 10))
     print(f"{device.device_kind:24} {1e3 * once:10.2f} {1e3 * other:11.2f} {share}", flush=True)
 
 
@@ -91,13 +94,13 @@ def main() -> None:
     if args.here:
         report(args)
         return
-    print(f"{'ms a step':24} {'machine':>10} {'regression':>11}  of peak", flush=True)
+    print(f"{'ms per step':24} {'rbm':>10} {'regression':>11}  of peak", flush=True)
     for platform in ("cpu", "cuda"):
         settings = {**os.environ, "JAX_PLATFORMS": platform}
         command = [sys.executable, __file__, "--here", *sys.argv[1:]]
         failed = subprocess.run(command, env=settings, stderr=subprocess.DEVNULL).returncode
         if failed and platform == "cuda":
-            print("no GPU that JAX can see")
+            print("JAX found no GPU")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Large models: error, time and memory of `sample_ais`.
+"""Measure error, time and memory of `sample_ais` on large models.
 
     python benchmarks/large.py [--models cox,groups,rows] [--target 0.5] [--draws 25]
 
 - `cox`: log-Gaussian Cox process on a grid of 40 x 40 cells, 1,600 dimensions. The covariance of
   the log intensity is a product over the two axes, so its root is applied axis by axis.
 - `groups`: hierarchical model with 5,000 group effects, non-centred, mean and scale unknown. Its
-  evidence is known by quadrature over the scale, the others integrated out.
+  evidence is known by quadrature over the scale, with the other parameters integrated out.
 - `rows`: logistic regression with 100,000 rows and ten coefficients.
 
-Each model runs in a process of its own, whose peak memory is printed. The limit: an error of at
-most 0.5 within 20 minutes and 4 GB on 2 cores. A hundred particles, 25 in each of four chains, are
-enough for that, but not for a hundred independent draws of the posterior, which a verdict asks for.
+Each model runs in its own process, whose peak memory is printed. The limit is an error of at most
+0.5 within 20 minutes and 4 GB on 2 cores. One hundred particles, 25 in each of four chains, are
+enough for this error, but not for the effective sample size of one hundred that a verdict of
+"trust" needs.
 """
 
 import argparse
@@ -33,17 +34,18 @@ SIDE, GROUPS, ROWS = 40, 5000, 100_000
 
 
 def _data() -> np.random.Generator:
+    """Return the generator from which every model simulates its data."""
     return np.random.default_rng(1998)
 
 
 def _root(length: float = 8.0) -> np.ndarray:
-    """Cholesky factor of an exponential covariance along one axis."""
+    """Return the Cholesky factor of an exponential covariance along one axis."""
     at = np.arange(SIDE)
     return np.linalg.cholesky(np.exp(-np.abs(at[:, None] - at) / length))
 
 
 def cox() -> tuple[pm.Model, float]:
-    """Counts of points in cells; the log intensity is a Gaussian field."""
+    """Return a log-Gaussian Cox process; its evidence is unknown."""
     rng, root = _data(), _root()
     field = 1.2 * root @ rng.normal(size=(SIDE, SIDE)) @ root.T
     counts = rng.poisson(np.exp(field - 0.5))
@@ -57,7 +59,7 @@ def cox() -> tuple[pm.Model, float]:
 
 
 def groups() -> tuple[pm.Model, float]:
-    """One observation for each of 5,000 groups."""
+    """Return a hierarchical model with one observation per group, and its log evidence."""
     rng = _data()
     y = rng.normal(rng.normal(1.0, 0.7, size=GROUPS), 1.0)
     with pm.Model() as model:
@@ -74,7 +76,7 @@ def groups() -> tuple[pm.Model, float]:
 
 
 def rows() -> tuple[pm.Model, float]:
-    """Many rows, few coefficients."""
+    """Return a logistic regression with many rows; its evidence is unknown."""
     rng = _data()
     x = rng.normal(size=(ROWS, 10))
     y = rng.uniform(size=ROWS) < special.expit(x @ rng.normal(0, 0.5, size=10))
@@ -88,7 +90,7 @@ MODELS = {f.__name__: f for f in (cox, groups, rows)}
 
 
 def run(name: str, target: float, draws: int) -> None:
-    """Run one model in this process and print its row."""
+    """Run a model in this process and print its row of the table."""
     model, exact = MODELS[name]()
     begin = time.perf_counter()
     idata = pma.sample_ais(draws, model=model, target_mcse=target, random_seed=1, progressbar=False)

@@ -1,22 +1,23 @@
-"""Time of a leapfrog step of the engine against a hand-written JAX gradient.
+"""Compare the time of a leapfrog step with that of a hand-written JAX gradient.
 
     python benchmarks/leapfrog.py
 
-A leapfrog step is one gradient with its drift and kick; where the integrator of `HMC` takes
-several gradients a step, each of them counts as one. The rival is the cheapest thing that could
-drive it: the jitted, vmapped gradient of log prior + beta log likelihood, written by hand for the
-model (for the logistic regression with log(1 + exp(-|x|))), with no drift, no kick and no
-acceptance; once as single calls and once in a compiled loop, of which the faster counts. Both work
-on float64, on the same number of particles at a time, in the same process with the same threads.
-Two figures for the engine, both from `run_block` with a fixed HMC kernel:
+A leapfrog step is one gradient with its drift and kick; if the integrator of `HMC` evaluates
+several gradients per step, each counts as one. The baseline is the jitted, vmapped gradient of
+log prior + beta log likelihood, written by hand for the model (for the logistic regression with
+log(1 + exp(-|x|))), without drift, kick and acceptance. It runs as single calls and in a compiled
+loop, and the faster of the two counts. Both methods use float64, the same number of particles, the
+same process and the same threads. Two measurements of the engine, both from `run_block` with a
+fixed HMC kernel:
 
 slope
-    (time of a long trajectory - time of a short one) / difference in gradients: a step by itself.
+    (time of a long trajectory - time of a short one) / difference in gradients: the time of an
+    additional step.
 whole
-    time of the whole annealing with 4 gradients a temperature / number of gradients: momenta,
-    acceptance, weights and statistics included.
+    time of the whole annealing run with 4 gradients per temperature / number of gradients,
+    including momenta, acceptance, weights and statistics.
 
-The limit is 1.5 for the slope. Engine and rival take turns; figures are medians over the rounds.
+The limit is 1.5 for the slope. Engine and baseline take turns; results are medians over rounds.
 """
 
 import argparse
@@ -39,10 +40,11 @@ LIMIT = 1.5
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-# Densities by hand: functions of x, shape (d,), and beta
+# Hand-written log densities: functions of x, shape (d,), and beta.
 
 
 def logistic() -> Callable:
+    """Return the tempered log density of the logistic regression."""
     x, y = zoo.logistic_data()
     signed = jnp.asarray(np.where(y > 0, 1.0, -1.0)[:, None] * x)
 
@@ -55,7 +57,7 @@ def logistic() -> Callable:
 
 
 def regression() -> Callable:
-    """``x = (b, log s2)`` in the order of the model: the variance first."""
+    """Return the tempered log density of the linear regression, ``x = (log s2, b)``."""
     x, y = (jnp.asarray(a) for a in zoo.regression_data())
     n, d = x.shape
 
@@ -71,6 +73,7 @@ def regression() -> Callable:
 
 
 def schools() -> Callable:
+    """Return the tempered log density of eight schools, ``x = (mu, log tau, eta)``."""
     y, sigma = jnp.asarray(zoo.SCHOOLS_Y), jnp.asarray(zoo.SCHOOLS_SIGMA)
 
     def log_density(position, beta):
@@ -87,7 +90,7 @@ HAND = {"logistic": logistic, "regression": regression, "schools": schools}
 
 
 def check(path: GeometricPath, log_density: Callable, position: jax.Array) -> None:
-    """Stop unless both densities have the same gradient."""
+    """Raise an error unless both densities have the same gradient."""
     for beta in (0.3, 1.0):
         ours = jax.vmap(jax.grad(lambda x, b=beta: sum_terms(path, x, b)))(position)
         theirs = jax.vmap(jax.grad(log_density), (0, None))(position, beta)
@@ -95,12 +98,13 @@ def check(path: GeometricPath, log_density: Callable, position: jax.Array) -> No
 
 
 def sum_terms(path: GeometricPath, x: jax.Array, beta: float) -> jax.Array:
+    """Return log prior + beta log likelihood."""
     log_prior, log_likelihood = path.log_terms(x)
     return log_prior + beta * log_likelihood
 
 
 def call_timer(log_density: Callable, position: jax.Array, repeats: int) -> Callable:
-    """Return a function that times one gradient of all particles, called by itself."""
+    """Return a function that times one gradient of all particles as a single call."""
     gradient = jax.jit(jax.vmap(jax.grad(log_density), (0, None)))
     beta = jnp.asarray(0.5)
     jax.block_until_ready(gradient(position, beta))
@@ -119,16 +123,16 @@ def loop_timer(log_density: Callable, position: jax.Array, repeats: int) -> Call
     gradient = jax.vmap(jax.grad(log_density), (0, None))
 
     @jax.jit
-    def climb(position, beta):
-        # The next gradient needs this one: the loop cannot be thrown away.
+    def ascend(position, beta):
+        # Each iteration depends on the previous one, so XLA cannot remove the loop.
         return jax.lax.fori_loop(0, repeats, lambda _, x: x + 1e-9 * gradient(x, beta), position)
 
     beta = jnp.asarray(0.5)
-    jax.block_until_ready(climb(position, beta))
+    jax.block_until_ready(ascend(position, beta))
 
     def seconds() -> float:
         begin = time.perf_counter()
-        jax.block_until_ready(climb(position, beta))
+        jax.block_until_ready(ascend(position, beta))
         return (time.perf_counter() - begin) / repeats
 
     return seconds
@@ -148,11 +152,13 @@ def engine_timer(path: GeometricPath, position: np.ndarray, leapfrogs: int, step
 
 
 def per_step() -> int:
-    """Gradients in a step of the integrator."""
-    return HMC().cost(2) - HMC().cost(1)
+    """Return the number of gradients per step of the integrator."""
+    one, two = (HMC(n_steps=n).cost(np.zeros(1))[0] for n in (1, 2))
+    return int(two - one)
 
 
 def measure(name: str, args) -> None:
+    """Time all candidates on a model and print its row."""
     compiled = pymc_anneal.compile_model(zoo.MODELS[name].build())
     path = GeometricPath(compiled.log_terms)
     start = compiled.sample_prior(np.random.SeedSequence(1), args.particles)
@@ -181,12 +187,14 @@ def measure(name: str, args) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=lambda text: text.split(","), default=list(HAND))
-    parser.add_argument("--particles", type=int, default=1000, help="annealed at a time")
-    parser.add_argument("--steps", type=int, default=200, help="temperatures, and gradients")
+    parser.add_argument("--particles", type=int, default=1000, help="particles in the block")
+    parser.add_argument(
+        "--steps", type=int, default=200, help="temperatures of a run, gradients of a loop"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    print("microseconds for one particle")
+    print("microseconds per particle")
     print(
         f"{'model':12s}{'d':>4s}{'by hand':>10s}{'slope':>10s}{'whole':>10s}"
         f"{'slope / hand':>14s}{'whole / hand':>14s}"

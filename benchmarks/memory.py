@@ -1,11 +1,10 @@
-"""Peak memory of a long run: 5,000 particles in 100 dimensions, 100,000 temperatures.
+"""Measure the peak memory of a run: 5,000 particles, 100 dimensions, 100,000 temperatures.
 
     python benchmarks/memory.py
 
-The target is cheap, a standard normal prior and one normal observation of all coordinates, and
-the kernel fixed, so that nothing but the annealing takes time. The run has a process of its own;
-the figure is its peak resident set, imports and compilation included, as the operating system
-counts it. The limit is 1.5 GB.
+The target is cheap, a standard normal prior and one normal observation of each coordinate, and the
+kernel is fixed, so that only the annealing takes time. The run has its own process; the result is
+its peak resident set size, including imports and compilation. The limit is 1.5 GB.
 """
 
 import argparse
@@ -19,7 +18,7 @@ LIMIT = 1.5e9
 
 
 def run(args) -> None:
-    """Anneal, and print the figures as JSON."""
+    """Run `sample_ais` and print the measurements as JSON."""
     import jax
     import numpy as np
     import pymc as pm
@@ -59,7 +58,7 @@ def run(args) -> None:
 
 
 def peak_bytes() -> int:
-    """Peak resident set of this process; Linux counts it in kB, macOS in bytes."""
+    """Return the peak resident set size; `ru_maxrss` is in kB on Linux, in bytes on macOS."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

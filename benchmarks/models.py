@@ -1,13 +1,13 @@
-"""Six models and their log evidences.
+"""Define six models with their log evidences.
 
-Four are exact: by closed form (radiata pine, linear regression) or by quadrature over the one
-parameter that is left when the others have been integrated out (eight schools, hierarchical
-normal). The two logistic regressions are by importance sampling from a Student-t fitted to the
-posterior; its standard error is far below the errors that are compared.
+Four log evidences are exact: by closed form (radiata pine, linear regression) or by quadrature over
+the scale, with the other parameters integrated out (eight schools, hierarchical normal). Those of
+the two logistic regressions are computed by importance sampling from a Student-t distribution
+fitted to the posterior, with a standard error far below the errors that are compared.
 
     python benchmarks/models.py
 
-computes all of them again and prints them next to the figures below.
+recomputes all of them and prints them next to the stored values.
 """
 
 import argparse
@@ -33,19 +33,19 @@ data_folders = [HERE / "data", HERE.parent / "examples" / "data"]
 
 @dataclass(frozen=True)
 class BenchmarkModel:
-    """A model and what is known about it.
+    """A model with its log evidence.
 
     Attributes
     ----------
     name : str
     build : Callable
-        Returns a new `pm.Model`.
+        Function that returns a new `pm.Model`.
     log_evidence : float
         In nats.
     mcse : float
-        Its standard error, 0 for a closed form or a quadrature.
+        Standard error of `log_evidence`, 0 for a closed form or a quadrature.
     reference : Callable
-        Computes the two numbers again.
+        Function that recomputes both numbers.
     """
 
     name: str
@@ -56,7 +56,7 @@ class BenchmarkModel:
 
 
 def columns(name: str) -> dict[str, np.ndarray]:
-    """Read the numeric columns of a data file."""
+    """Return the numeric columns of a data file by name."""
     for folder in data_folders:
         if (folder / name).exists():
             with open(folder / name, newline="") as file:
@@ -78,6 +78,7 @@ def _is_number(text: str) -> bool:
 
 
 def logistic_data() -> tuple[np.ndarray, np.ndarray]:
+    """Return simulated covariates, shape (300, 20), and binary responses."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 20))
     coefficients = rng.normal(size=20)
@@ -86,7 +87,7 @@ def logistic_data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def pima_data() -> tuple[np.ndarray, np.ndarray]:
-    """Friel & Wyse (2012), model 1: intercept, npreg, glu, bmi, ped, standardised."""
+    """Return the data of Friel & Wyse (2012), model 1: intercept, npreg, glu, bmi, ped, scaled."""
     table = columns("pima_532.csv")
     x = np.column_stack([table[k] for k in ("npreg", "glu", "bmi", "ped")])
     x = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
@@ -118,7 +119,10 @@ def reference_pima() -> tuple[float, float]:
 
 
 def importance_sampling(x: np.ndarray, y: np.ndarray, prior_sd: float) -> tuple[float, float]:
-    """Log evidence of a logistic regression from Student-t proposals, fitted twice."""
+    """Return the log evidence of a logistic regression and its error, from Student-t proposals.
+
+    The proposal is fitted twice to weighted draws before the final ones.
+    """
     d = x.shape[1]
     signs = np.where(y > 0, 1.0, -1.0)[:, None] * x
 
@@ -167,7 +171,7 @@ def reference_schools() -> tuple[float, float]:
 
 
 def _quadrature(y: np.ndarray, sigma: np.ndarray, log_prior, points: list[float]) -> float:
-    """Log density of ``y_i ~ N(mu, tau^2 + sigma_i^2)``, ``mu ~ N(0, 5)``, tau integrated out."""
+    """Return the log density of ``y_i ~ N(mu, tau^2 + sigma_i^2)``, ``mu ~ N(0, 5)``, over tau."""
 
     def log_integrand(tau: float) -> float:
         weight = 1 / (tau**2 + sigma**2)
@@ -210,7 +214,7 @@ def reference_hierarchical() -> tuple[float, float]:
     group, y = hierarchical_data()
     size = 5
     mean = np.bincount(group, y) / size
-    # Of the likelihood of a group, what is left beside N(mean; effect, 1/size).
+    # Factors of the likelihood of the groups other than N(mean; effect, 1/size).
     rest = -0.5 * ((y - mean[group]) ** 2).sum()
     rest -= 198 * (0.5 * (size - 1) * np.log(2 * np.pi) + 0.5 * np.log(size))
     log_prior = stats.halfnorm(scale=2).logpdf
@@ -222,7 +226,7 @@ def reference_hierarchical() -> tuple[float, float]:
 
 
 def pine_data() -> tuple[np.ndarray, np.ndarray]:
-    """Radiata pine as in Friel & Pettitt (2008): strength on density."""
+    """Return the radiata pine data of Friel & Pettitt (2008): design matrix and strength."""
     table = columns("radiata_pine.csv")
     x = table["x"] - table["x"].mean()
     return np.column_stack([np.ones(len(x)), x]), table["y"]
@@ -267,7 +271,10 @@ def reference_regression() -> tuple[float, float]:
 
 
 def normal_inverse_gamma(x, y, mean, precision, shape: float, rate: float) -> float:
-    """``b ~ N(mean, s2 / precision)``, ``s2 ~ InverseGamma(shape, rate)``, ``y ~ N(x b, s2)``."""
+    """Return the log evidence of a conjugate linear regression.
+
+    ``b ~ N(mean, s2 / precision)``, ``s2 ~ InverseGamma(shape, rate)``, ``y ~ N(x b, s2)``.
+    """
     n = len(y)
     after = x.T @ x + precision
     centre = np.linalg.solve(after, x.T @ y + precision @ mean)
@@ -301,11 +308,11 @@ MODELS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="another folder to look for data files in")
+    parser.add_argument("--data", type=Path, help="additional folder with data files")
     args = parser.parse_args()
     if args.data:
         data_folders.insert(0, args.data)
-    print(f"{'model':14s}{'stored':>20s}{'computed now':>20s}{'its mcse':>12s}")
+    print(f"{'model':14s}{'stored':>20s}{'recomputed':>20s}{'mcse':>12s}")
     for model in MODELS.values():
         value, mcse = model.reference()
         print(f"{model.name:14s}{model.log_evidence:20.8f}{value:20.8f}{mcse:12.1e}")

@@ -1,13 +1,13 @@
-"""Paths on models whose prior and data disagree: length, and variance realised at equal cost.
+"""Compare two paths on models whose prior and data disagree: length, and variance at equal cost.
 
     python benchmarks/paths.py [--models hierarchical,scale] [--seeds 3]
 
-Each path has its own pilot, which tunes its trajectories and lays out its schedule. Then both run
-with the number of steps that makes their evaluations of gradient and density for each particle the
-same, pilots excluded: that at which the pilot of the geometric path predicts a variance of one. The
-ratio is that of the variances of the log weights, below 1 where the moment-averaged path wins;
-``z`` is the difference of the two log evidences in standard errors, and ``auto`` tells how often
-`path="auto"` takes the moment-averaged path.
+Each path has its own pilot, which tunes the transitions and computes the schedule. Both paths then
+run with the same number of evaluations of gradient and density per particle, not counting the
+pilots: the number for which the pilot of the geometric path predicts a variance of one. ``ratio``
+is the variance of the log weights on the moment-averaged path over that on the geometric path;
+``z`` is the difference between the two log evidences in standard errors; ``auto`` is the fraction
+of runs in which `path="auto"` selects the moment-averaged path.
 """
 
 import argparse
@@ -19,27 +19,27 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal import compile_model, variational_schedule
-from pymc_anneal.adaptation.plan import effective_length, predicted_cost
+from pymc_anneal.adaptation.plan import effective_length
 from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import log_weight_variance
-from pymc_anneal.execution.progress import ProgressDisplay
-from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.choose_path import Cheapest, MomentAveragedPath
-from pymc_anneal.pipeline.choose_reference import Start
-from pymc_anneal.pipeline.rounds import survey
-from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.settings import Options
+from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks
+from pymc_anneal.pipeline.choose_path import AutoPath, MomentAveragedPath, with_pilot
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.session import Session, open_session
+from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.transitions.hmc import HMC
 
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 
 
 def _data() -> np.random.Generator:
+    """Return the generator from which every model simulates its data."""
     return np.random.default_rng(20240)
 
 
 def normal_mean() -> pm.Model:
-    """Five means, six prior deviations away."""
+    """Return five normal means, six prior standard deviations from the prior mean."""
     y = _data().normal(6, 1, size=(20, 5))
     with pm.Model() as model:
         mu = pm.Normal("mu", 0, 1, shape=5)
@@ -48,7 +48,7 @@ def normal_mean() -> pm.Model:
 
 
 def student_t_regression() -> pm.Model:
-    """Coefficients of five prior deviations, heavy-tailed errors."""
+    """Return a regression with coefficients of five prior standard deviations, heavy tails."""
     rng = _data()
     x = rng.normal(size=(40, 5))
     y = x @ np.full(5, 5.0) + 0.5 * rng.standard_t(4, size=40)
@@ -59,7 +59,7 @@ def student_t_regression() -> pm.Model:
 
 
 def logistic() -> pm.Model:
-    """Coefficients that a tight prior does not expect."""
+    """Return a logistic regression with coefficients of ten prior standard deviations."""
     rng = _data()
     x = rng.normal(size=(300, 5))
     y = rng.uniform(size=300) < 1 / (1 + np.exp(-x @ np.full(5, 2.0)))
@@ -70,7 +70,7 @@ def logistic() -> pm.Model:
 
 
 def poisson() -> pm.Model:
-    """Log rates around 4 under a standard normal prior."""
+    """Return a Poisson regression with log rates around 4 under a standard normal prior."""
     rng = _data()
     x = rng.normal(size=(40, 4)) * 0.5
     y = rng.poisson(np.exp(4 + x @ np.full(4, 1.0)))
@@ -81,7 +81,7 @@ def poisson() -> pm.Model:
 
 
 def negative_binomial() -> pm.Model:
-    """Overdispersed counts, their log mean far from the prior."""
+    """Return a regression of overdispersed counts with a log mean far from the prior."""
     rng = _data()
     x = rng.normal(size=(60, 4)) * 0.5
     y = rng.poisson(np.exp(4 + x @ np.full(4, 1.5)) * rng.gamma(2, 0.5, size=60))
@@ -93,7 +93,7 @@ def negative_binomial() -> pm.Model:
 
 
 def distant_modes() -> pm.Model:
-    """Two separate modes, five prior deviations out."""
+    """Return a density with two separate modes, five prior standard deviations from the mean."""
     with pm.Model() as model:
         x = pm.Normal("x", 0, 1, shape=3)
         modes = [-0.5 * (((x - m) / 0.3) ** 2).sum() for m in (-5.0, 5.0)]
@@ -102,7 +102,7 @@ def distant_modes() -> pm.Model:
 
 
 def scale() -> pm.Model:
-    """A standard deviation twenty times what the prior expects."""
+    """Return a standard deviation that is twenty times as large as its prior scale."""
     y = _data().normal(0, 20, size=50)
     with pm.Model() as model:
         pm.Normal("y", 0, pm.HalfNormal("sigma", 1), observed=y)
@@ -110,7 +110,7 @@ def scale() -> pm.Model:
 
 
 def hierarchical() -> pm.Model:
-    """Groups whose common mean is eight prior deviations away."""
+    """Return groups whose common mean is eight prior standard deviations from its prior mean."""
     rng = _data()
     y = rng.normal(rng.normal(8, 1, size=8)[:, None], 1, size=(8, 5))
     with pm.Model() as model:
@@ -121,7 +121,7 @@ def hierarchical() -> pm.Model:
 
 
 def mixture() -> pm.Model:
-    """Two components, far apart and far from the prior."""
+    """Return a mixture of two components, far apart and far from the prior."""
     rng = _data()
     y = np.concatenate([rng.normal(-4, 0.5, 30), rng.normal(5, 0.5, 30)])
     with pm.Model() as model:
@@ -132,7 +132,7 @@ def mixture() -> pm.Model:
 
 
 def gamma_rate() -> pm.Model:
-    """A rate of waiting times, thirty times the prior's."""
+    """Return a rate of waiting times that is thirty times its prior mean."""
     y = _data().exponential(1 / 30, size=40)
     with pm.Model() as model:
         pm.Exponential("y", pm.Gamma("rate", 2, 2), observed=y)
@@ -156,45 +156,40 @@ MODELS: dict[str, Callable[[], pm.Model]] = {
 }
 
 
-def _session(model: pm.Model, seed: int) -> Session:
-    compiled = compile_model(model)
-    options = Options(draws=500, chains=4, steps="auto", target_mcse=0.1)
-    return Session(
-        compiled,
-        GeometricPath(compiled.log_terms),
-        compiled.sample_prior,
-        options,
-        ProgressDisplay(False),
-        np.random.SeedSequence(seed),
-    )
-
-
-def _run(start: Start, evaluations: float, seed: np.random.SeedSequence):
-    """Anneal with the number of steps that takes so many evaluations a particle."""
-    pilot, session = start.pilot, start.session
-    share = effective_length(pilot)
-    mean_cost = float((share * pilot.cost).sum() / share.sum())
+def _run(
+    session: Session, candidate: RunCandidate, evaluations: float, seed: np.random.SeedSequence
+) -> AnnealedRun:
+    """Anneal 2,000 particles with a given number of evaluations per particle."""
+    pilot, settings = candidate.pilot, session.settings
+    length = effective_length(pilot)
+    mean_cost = float((length * pilot.cost).sum() / length.sum())
     steps = max(16, round(evaluations / mean_cost))
-    betas = variational_schedule(pilot.betas, share, steps)
-    return session.run("", session.blocks(pilot.transition, betas, 2000, seed))
+    betas = variational_schedule(pilot.betas, length, steps)
+    start = StartDraws(candidate.draw_reference, settings.chains, 2000)
+    blocks = make_blocks(candidate.path, pilot.transition, betas, start, settings.block_draws, seed)
+    return session.anneal("", blocks)
 
 
 def measure(name: str, seed: int, statistics: str) -> tuple[float, ...] | str:
-    """Return the two lengths, the ratio of variances, z, and whether "auto" takes the moments."""
-    kernel, seeds = HMC(), np.random.SeedSequence([seed, 7]).spawn(4)
-    session = _session(MODELS[name](), seed)
-    geometric = Start(session, "prior", survey(session, kernel, seeds[0]))
-    try:
-        moment = MomentAveragedPath(statistics).lay_out(geometric, kernel, None, seeds[1])
-    except ValueError as error:
-        return str(error)
-    evaluations = predicted_cost(geometric.pilot)
-    runs = [_run(s, evaluations, seeds[3].spawn(1)[0]) for s in (geometric, moment)]
+    """Return both lengths, the ratio of variances, z, and whether "auto" takes the moments."""
+    target, settings = ModelTarget(compile_model(MODELS[name]())), Settings(draws=500, chains=4)
+    choice = MomentAveragedPath(statistics)
+    with open_session(target, settings, random_seed=[seed, 7], progressbar=False) as session:
+        geometric = with_pilot(session, target.candidate(), HMC())
+        try:
+            moment = choice.build(session, geometric, HMC(), None).chosen
+        except ValueError as error:
+            return str(error)
+        seeds = np.random.SeedSequence(seed).spawn(2)
+        runs = [
+            _run(session, candidate, geometric.cost, child)
+            for candidate, child in zip((geometric, moment), seeds, strict=True)
+        ]
+        auto = AutoPath(choice).build(session, geometric, HMC(), None).chosen
     first, second = (ais(r.log_weight) for r in runs)
     ratio = log_weight_variance(runs[1].log_weight) / log_weight_variance(runs[0].log_weight)
     z = (second.log_evidence - first.log_evidence) / np.hypot(first.mcse, second.mcse)
-    chosen = Cheapest(MomentAveragedPath(statistics)).lay_out(geometric, kernel, None, seeds[1])
-    taken = float(chosen.session.path is not session.path)
+    taken = float(auto is not geometric)
     return geometric.pilot.barrier, moment.pilot.barrier, ratio, z, taken
 
 

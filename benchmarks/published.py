@@ -1,18 +1,20 @@
-"""Bridge sampling on real data, against log evidences that are published or known exactly.
+"""Compare bridge sampling on real data with published or exact log evidences.
 
     python benchmarks/published.py --data FOLDER
     python benchmarks/published.py --models "pima" --draws 2000
 
-Each model is fitted by `pymc.sample` and its evidence read off by `bridge_evidence`. Radiata pine
-(Friel & Pettitt 2008; Carlin & Chib 1995) and the Pima Indians (Friel & Wyse 2012) come with these
-scripts; `--data` names a folder with more: `radiata_pine_williams1959.csv` (specimen, y, x, z),
-`galaxies.csv` (velocity_corrected, km/s; Roeder 1990), `coal_disaster_counts.csv` (disasters by
-year, 1851 to 1962; Jarrett 1979). What is not there is left out, and said so.
+Each model is fitted by `pymc.sample`, and `bridge_evidence` estimates its evidence. The radiata
+pine data (Friel & Pettitt 2008; Carlin & Chib 1995) and the Pima Indians data (Friel & Wyse 2012)
+come with these scripts. `--data` names a folder with additional files:
+`radiata_pine_williams1959.csv` (specimen, y, x, z), `galaxies.csv` (velocity_corrected, km/s;
+Roeder 1990) and `coal_disaster_counts.csv` (disasters per year, 1851 to 1962; Jarrett 1979). Models
+whose files are missing are listed as such and skipped.
 
-References are exact (closed form, sum or quadrature) or from importance sampling with two million
-draws, which agree with the figures of those papers, and of Neal (1999) for the galaxies, within the
-latter's errors. The components of a mixture are kept in order by a transform, whose prior this
-package normalises: the evidence then counts all labellings, as the published ones do.
+The reference evidences are exact (closed form, sum or quadrature) or computed by importance
+sampling with two million draws. They agree with the values of those papers, and of Neal (1999) for
+the galaxies, within the errors given there. A transform orders the components of a mixture. The
+package normalises the prior of the ordered components, so the evidence counts all labellings, as
+the published values do.
 """
 
 import argparse
@@ -37,7 +39,7 @@ warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 
 @dataclass(frozen=True)
 class Published:
-    """A model of real data, its log evidence and the standard error of that, in nats."""
+    """A model of real data, its log evidence and the standard error of it, in nats."""
 
     name: str
     build: Callable[[], pm.Model]
@@ -47,7 +49,7 @@ class Published:
 
 
 def pine(column: str, file: str, conjugate: bool) -> Callable[[], pm.Model]:
-    """Strength on density ("x") or on resin-adjusted density ("z"), with either paper's priors."""
+    """Return a regression of strength on density ("x") or resin-adjusted density ("z")."""
 
     def build() -> pm.Model:
         table = models.columns(file)
@@ -68,7 +70,7 @@ def pine(column: str, file: str, conjugate: bool) -> Callable[[], pm.Model]:
 
 
 def pima(names: tuple[str, ...], sd: float) -> Callable[[], pm.Model]:
-    """Logistic regression on standardised covariates."""
+    """Return a logistic regression on standardised covariates."""
 
     def build() -> pm.Model:
         table = models.columns("pima_532.csv")
@@ -83,7 +85,7 @@ def pima(names: tuple[str, ...], sd: float) -> Callable[[], pm.Model]:
 
 
 def schools(mu_sd: float, tau: Callable) -> Callable[[], pm.Model]:
-    """Eight schools (Rubin 1981), non-centred."""
+    """Return the non-centred model of eight schools (Rubin 1981)."""
 
     def build() -> pm.Model:
         with pm.Model() as model:
@@ -95,7 +97,7 @@ def schools(mu_sd: float, tau: Callable) -> Callable[[], pm.Model]:
 
 
 def galaxies(components: int, common: bool) -> Callable[[], pm.Model]:
-    """Normal mixture with components in order."""
+    """Return a normal mixture with ordered means."""
 
     def build() -> pm.Model:
         y = models.columns("galaxies.csv")["velocity_corrected"] / 1000
@@ -114,7 +116,7 @@ def galaxies(components: int, common: bool) -> Callable[[], pm.Model]:
 
 
 def coal() -> pm.Model:
-    """A change point of the rate of disasters, summed out."""
+    """Return a model of the rate of disasters with a marginalised change point."""
     count = models.columns("coal_disaster_counts.csv")["disasters"]
     before, total = np.concatenate([[0.0], np.cumsum(count)[:-1]]), count.sum()
     years = np.arange(len(count))
@@ -151,8 +153,8 @@ PUBLISHED = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="another folder to look for data files in")
-    parser.add_argument("--models", default="", help="those whose names begin so")
+    parser.add_argument("--data", type=Path, help="additional folder with data files")
+    parser.add_argument("--models", default="", help="prefix of the names of the models to run")
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -165,12 +167,13 @@ def main() -> None:
             try:
                 model = case.build()
             except FileNotFoundError as error:
-                print(f"| {case.name} | left out: {error} | | | | |")
+                print(f"| {case.name} | skipped: {error} | | | | |")
                 continue
             print(row(case, model, args.draws, args.seed), flush=True)
 
 
 def row(case: Published, model: pm.Model, draws: int, seed: int) -> str:
+    """Fit the model and return its row of the table."""
     idata = pm.sample(draws, chains=4, cores=1, model=model, random_seed=seed, progressbar=False)
     begin = time.perf_counter()
     found = pma.bridge_evidence(idata, model=model, method=case.method, random_seed=seed)

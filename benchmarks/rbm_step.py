@@ -1,17 +1,17 @@
-"""One annealing step of a restricted Boltzmann machine, against its own matrix products.
+"""Compare the time of an annealing step of an RBM with that of its matrix products.
 
     python benchmarks/rbm_step.py
     python benchmarks/rbm_step.py --particles 1000 --visible 784 --hidden 500
 
-A step of blocked Gibbs sampling draws two layers of Bernoulli units, updates the weights and needs
-two matrix products on the geometric path, three on a moment-average spline. The products alone, in
-the same loop and of the same type, are the floor. Everything runs in one process on the same cores,
-the candidates in turn; seconds are medians over rounds of time per step.
+A step of blocked Gibbs sampling draws two layers of Bernoulli units, updates the log weights and
+needs two matrix products on the geometric path, three on a moment-average spline. The products
+alone, in the same loop and of the same type, are a lower bound. The candidates run in one process
+on the same cores and take turns; times per step are medians over rounds.
 
 numpy
     The same step with NumPy's matrix products, random numbers and functions.
 torch
-    The same with PyTorch, where it is installed.
+    The same step with PyTorch, if it is installed.
 """
 
 import argparse
@@ -28,14 +28,15 @@ from pymc_anneal.rbm.model import uniform_reference
 from pymc_anneal.schedules.fixed import linear_schedule
 
 
-def machine(visible: int, hidden: int) -> rbm.RBM:
+def random_rbm(visible: int, hidden: int) -> rbm.RBM:
+    """Return an RBM with random parameters."""
     rng = np.random.default_rng(0)
     weights = rng.normal(0, 0.1, (visible, hidden)).astype(np.float32)
     return rbm.RBM(rng.normal(-1, 1, visible), rng.normal(0, 1, hidden), weights)
 
 
 def products(count: int):
-    """Return a function of a number of steps that takes so many matrix products in each."""
+    """Return a function of a number of steps with ``count`` matrix products each."""
 
     @jax.jit
     def loop(visible, weights, steps):
@@ -43,7 +44,7 @@ def products(count: int):
             hidden = v @ weights[i % 2]
             if count == 3:
                 hidden = hidden + v @ weights[(i + 1) % 2]
-            # Binary inputs as in a step, at next to no cost, so that values stay in range.
+            # Cheap binary inputs, as in a Gibbs step, keep the values in range.
             return ((hidden > 0).astype(v.dtype) @ weights[i % 2].T > 0).astype(v.dtype)
 
         return jax.lax.fori_loop(0, steps, body, visible)
@@ -52,8 +53,8 @@ def products(count: int):
 
 
 def candidates(args):
-    """Yield names and functions of a number of steps to seconds."""
-    model = machine(args.visible, args.hidden)
+    """Yield the name of each candidate and a function of a number of steps that runs it."""
+    model = random_rbm(args.visible, args.hidden)
     start = np.random.default_rng(1).integers(0, 2, (args.particles, args.visible))
     visible = start.astype(np.float32)
     two = jnp.stack([model.weights, -model.weights])
@@ -72,17 +73,19 @@ def candidates(args):
     try:
         import torch  # noqa: F401
     except ImportError:
-        print("torch is not installed: left out")
+        print("torch is not installed: skipped")
     else:
         yield "torch", torch_steps(model, visible)
 
 
 def anneal(path, visible: np.ndarray, steps: int) -> None:
+    """Anneal the particles with the engine of this package."""
     seed = np.random.SeedSequence(2)
     run_block(Block(path, rbm.BlockedGibbs(), linear_schedule(steps), visible, 1, seed))
 
 
 def numpy_steps(model: rbm.RBM, visible: np.ndarray, steps: int) -> np.ndarray:
+    """Anneal the particles along the geometric path with NumPy."""
     rng = np.random.default_rng(3)
     a, b, w = model.visible_bias, model.hidden_bias, model.weights
     log_weight = np.zeros(len(visible))
@@ -100,6 +103,7 @@ def numpy_steps(model: rbm.RBM, visible: np.ndarray, steps: int) -> np.ndarray:
 
 
 def torch_steps(model: rbm.RBM, start: np.ndarray):
+    """Return a function that anneals the particles along the geometric path with PyTorch."""
     import torch
 
     a, b, w = (torch.tensor(np.asarray(x)) for x in jax.tree.leaves(model))
@@ -136,15 +140,15 @@ def main() -> None:
         run(args.steps)  # compiles
     for _ in range(args.rounds):
         for name, run in runs:
-            # The difference of two lengths leaves out what a call costs at its beginning and end.
+            # The difference between two lengths excludes the overhead of a call.
             times[name].append(
                 (elapsed(run, 2 * args.steps) - elapsed(run, args.steps)) / args.steps
             )
     seconds = {name: float(np.median(t)) for name, t in times.items()}
-    floor = {"geometric": "2 products", "spline": "3 products"}
-    print(f"{'':14s}{'ms a step':>12s}{'/ products':>12s}{'/ geometric':>12s}")
+    baseline = {"geometric": "2 products", "spline": "3 products"}
+    print(f"{'':14s}{'ms per step':>12s}{'/ products':>12s}{'/ geometric':>12s}")
     for name, value in seconds.items():
-        over = value / seconds[floor.get(name, "2 products")]
+        over = value / seconds[baseline.get(name, "2 products")]
         relative = value / seconds["geometric"]
         print(f"{name:14s}{1e3 * value:12.2f}{over:12.2f}{relative:12.2f}")
 

@@ -1,14 +1,14 @@
-"""What a fitted reference saves on vague priors: efficiency against the prior as reference.
+"""Compare the efficiency with a fitted reference and with the prior, for vague priors.
 
     python benchmarks/references.py --seeds 5
 
-Linear regressions with known noise and priors of standard deviation 100, in 20 to 100 dimensions,
-whose evidence is known exactly. Their posterior is Gaussian, which a fitted Gaussian finds up to
-rounding: the ratios are the best that can happen. `--kind logistic` takes logistic regressions with
-twenty rows a coefficient, whose posterior is not; their evidence is not known. Efficiency is
-1 / (MSE x seconds) of the whole call, pilots and fit included, on a model that was compiled before;
-the ways of starting take turns. With few seeds the MSE is taken from the runs' own errors
-(`--realised` takes the realised ones).
+The models are linear regressions with known noise and priors of standard deviation 100, in 20 to
+100 dimensions, whose evidence is known exactly. Their posterior is Gaussian, and a fitted Gaussian
+equals it up to rounding, so the ratios are upper bounds. `--kind logistic` uses logistic
+regressions with twenty rows per coefficient, whose posterior is not Gaussian and whose evidence is
+unknown. Efficiency is 1 / (MSE x seconds) of the whole call on a compiled model, including pilots
+and fit; the references take turns. By default the MSE is computed from the reported errors, because
+few seeds are used; `--realised` uses the realised errors.
 """
 
 import argparse
@@ -52,7 +52,7 @@ KINDS = {"linear": regression, "logistic": logistic}
 
 
 def measure(model, exact: float, reference: str, draws: int, seed: int) -> tuple[float, ...]:
-    """Return error, its standard error, and seconds of one run."""
+    """Return the error, its reported standard error, and the seconds of one run."""
     begin = time.perf_counter()
     idata = pma.sample_ais(
         draws, model=model, reference=reference, progressbar=False, random_seed=seed
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--dimensions", type=lambda t: [int(d) for d in t.split(",")])
     parser.add_argument("--kind", choices=KINDS, default="linear")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=500, help="of each of four chains")
+    parser.add_argument("--draws", type=int, default=500, help="draws in each of four chains")
     parser.add_argument("--realised", action="store_true")
     parser.set_defaults(dimensions=[20, 50, 100])
     args = parser.parse_args()

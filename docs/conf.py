@@ -1,4 +1,4 @@
-"""Sphinx configuration: `make docs` builds with warnings as errors and executes every code cell."""
+"""Sphinx configuration. `make docs` executes every code cell and treats warnings as errors."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 
-# Pages are MyST Markdown; a cell that raises stops the build.
+# Pages are MyST Markdown; a cell that raises an error stops the build.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"
@@ -50,7 +50,7 @@ html_context = {"default_mode": "light"}
 
 
 def _check_api_is_complete() -> None:
-    """Stop the build if a public name has no entry in api.md."""
+    """Raise an error if a public name has no entry in api.md."""
     page = (Path(__file__).parent / "api.md").read_text(encoding="utf-8")
     entries = [line.split()[-1] for line in page.splitlines() if line.startswith(".. auto")]
     documented = {entry.removesuffix("()") for entry in entries}

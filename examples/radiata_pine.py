@@ -1,13 +1,13 @@
-"""Which density predicts the strength of radiata pine: the plain or the resin-adjusted one?
+"""Compare two regressions of the strength of radiata pine: on density or on resin-adjusted density.
 
-Two regressions that are not nested (Williams 1959; Carlin & Chib 1995), with the conjugate priors
-of Friel & Pettitt (2008), so that both evidences are known exactly:
+The two regressions are not nested (Williams 1959; Carlin & Chib 1995). With the conjugate priors
+of Friel & Pettitt (2008) both evidences are known exactly:
 
     y_i = a + b (x_i - mean(x)) + e_i,    e_i ~ N(0, 1/tau),
     a | tau ~ N(3000, 1/(0.06 tau)),  b | tau ~ N(185, 1/(6 tau)),  tau ~ Gamma(3, 180000).
 
-Prints estimates next to the exact values and leaves a figure and one netCDF file a model in
-`examples/output`.
+The script prints the estimates next to the exact values, and writes a figure and one netCDF file
+per model to `examples/output`.
 """
 
 import csv
@@ -28,7 +28,7 @@ from scipy.special import gammaln
 
 import pymc_anneal as pma
 
-# PyTensor's BLAS is not used: the model runs on JAX.
+# The warning does not apply: the model runs on JAX and does not use PyTensor's BLAS.
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 
 HERE = Path(__file__).parent
@@ -38,12 +38,14 @@ SHAPE, RATE = 3.0, 180_000.0
 
 
 def read_data():
+    """Return strength `y`, density `x` and resin-adjusted density `z` of 42 specimens."""
     with open(HERE / "data" / "radiata_pine.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     return {name: np.array([float(row[name]) for row in rows]) for name in ("y", "x", "z")}
 
 
 def build(strength, density):
+    """Return the regression of the strength on a density."""
     with pm.Model(coords={"specimen": np.arange(1, len(strength) + 1)}) as model:
         tau = pm.Gamma("tau", SHAPE, RATE)
         a = pm.Normal("a", PRIOR_MEAN[0], tau=PRIOR_PRECISION[0, 0] * tau)
@@ -54,7 +56,7 @@ def build(strength, density):
 
 
 def exact_log_evidence(strength, density):
-    """Closed form: the normal-gamma prior is conjugate."""
+    """Return the exact log evidence; the normal-gamma prior is conjugate."""
     design = np.column_stack([np.ones_like(density), density - density.mean()])
     precision = design.T @ design + PRIOR_PRECISION
     moment = design.T @ strength + PRIOR_PRECISION @ PRIOR_MEAN
@@ -76,6 +78,7 @@ def exact_log_evidence(strength, density):
 
 
 def draw_figure(results, path):
+    """Save a figure of the running log evidence and of the weights."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     for name, idata in results.items():
         annealing = idata["annealing"]
@@ -95,6 +98,7 @@ def draw_figure(results, path):
 
 
 def main():
+    """Run both models, print the comparison and save the results."""
     data, output = read_data(), HERE / "output"
     output.mkdir(exist_ok=True)
     columns = {"density": "x", "adjusted density": "z"}

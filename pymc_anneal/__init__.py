@@ -3,7 +3,7 @@
 from pymc_anneal import rbm
 from pymc_anneal._version import __version__ as __version__
 from pymc_anneal.adaptation import fit_reference, laplace_reference
-from pymc_anneal.evidence import LogEvidence, bridge_evidence
+from pymc_anneal.evidence import LogEvidence, Verdict, bridge_evidence
 from pymc_anneal.execution import Checkpoint
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.paths import (
@@ -89,6 +89,7 @@ __all__ = [
     "ReferencePath",
     "StudentTReference",
     "TemperedTransition",
+    "Verdict",
     "bridge_evidence",
     "calibrate",
     "compare",

@@ -2,6 +2,7 @@
 
 import os
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Ignore what PyTensor says about the machine, once a process, when it first compiles."""
+    """Ignore PyTensor's warning about BLAS, given once in each process at the first compilation."""
     config.addinivalue_line(
         "filterwarnings", "ignore:PyTensor could not link to a BLAS:UserWarning"
     )
@@ -17,9 +18,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _share_compiled_programs(config: pytest.Config) -> None:
-    """Keep JAX's programs on disk: most of the time of the suite is compilation.
+    """Cache JAX's compiled programs on disk, since compilation takes most of the suite's time.
 
-    Tests that compile the same program, in whatever process and on either line of PyMC, share it.
+    All processes and both lines of PyMC share the cache.
     """
     settings = {
         "jax_compilation_cache_dir": str(config.rootpath / ".pytest_cache" / "jax"),
@@ -28,21 +29,21 @@ def _share_compiled_programs(config: pytest.Config) -> None:
     }
     for name, value in settings.items():
         jax.config.update(name, value)
-        os.environ[name.upper()] = str(value)  # for the processes that tests start
+        os.environ[name.upper()] = str(value)  # for processes started by tests
 
 
 def _mappings() -> int:
-    """Return the number of memory mappings of this process, 0 where it is not known."""
+    """Return the number of memory mappings of this process, 0 if unknown."""
     maps = Path("/proc/self/maps")
     return len(maps.read_text().splitlines()) if maps.exists() else 0
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _forget_compiled_programs():
-    """Drop JAX's programs when they have become many.
+def _forget_compiled_programs() -> Iterator[None]:
+    """Clear JAX's compiled programs if they hold many memory mappings.
 
-    Every one holds memory mappings, of which Linux allows a process some 65,000: a worker that
-    keeps those of the whole suite crashes inside the compiler.
+    Linux allows a process about 65,000 mappings; a worker that keeps all programs of the suite
+    exceeds them and crashes inside the compiler.
     """
     yield
     if _mappings() > 25_000:

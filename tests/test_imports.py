@@ -1,10 +1,12 @@
-"""Imports go one way, heavy dependencies stay where they belong, and importing changes nothing."""
+"""Imports go one way, heavy dependencies stay in few modules, and importing changes nothing."""
 
 import ast
 import json
 import subprocess
 import sys
 
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,145 +16,171 @@ import pymc_anneal as pma
 from tests.cases import DISCRETE_TRANSITIONS, PATHS, REFERENCES, SCHEDULES, TRANSITIONS
 
 ROOT = Path(pma.__file__).parent
-FILES = sorted(ROOT.rglob("*.py"))
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+FOLDERS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+MAX_LINES = 350
 
-# A module imports only modules of a lower line.
-LAYERS = [
-    {"base", "scores"},
-    {
-        "paths",
-        "schedules",
-        "families",
-        "estimators",
-        "preconditioning",
-        "jaxify",
-        "compat",
-        "portable",
-        "prior",
-        "resampling",
-        "stats",
-        "supports",
-        "refusals",
-        "custom_path",
-        "qpath",
-        "tilted",
-    },
-    {"transitions"},
-    {"engine", "model", "options", "evaluations"},
-    {
-        "tuner",
-        "diagnostics",
-        "discrete",
-        "checkpoint",
-        "fingerprint",
-        "power_sensitivity",
-        "simulation",
-    },
-    {"cloud"},
-    {"pilot", "moments"},
-    {"plan", "results", "progress", "executors"},
-    {"frozen", "bridge"},
-    {"rounds", "rbm", "references", "comparison", "panel", "plots", "smc", "summaries"},
-    {"reverse", "start"},
-    {"selection", "assembly"},
-    {"sampling", "calibration", "tempered", "power_posterior", "modes"},
-    {"__init__"},
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
-# Who may import what.
-ALLOWED = {
-    "pymc": {
-        "model",
-        "prior",
-        "jaxify",
-        "supports",
-        "discrete",
-        "assembly",
-        "sampling",
-        "bridge",
-        "references",
-        "panel",
-        "calibration",
-        "fingerprint",
-        "modes",
-        "power_posterior",
-        "tempered",
-        "simulation",
-        "refusals",
-    },
-    "pytensor": {"refusals", "model", "prior", "jaxify", "supports", "fingerprint", "simulation"},
-    "xarray": {
-        "results",
-        "compat",
-        "assembly",
-        "plots",
-        "power_posterior",
-        "power_sensitivity",
-        "smc",
-    },
-    "pandas": {"calibration", "comparison", "panel", "plots", "power_sensitivity", "summaries"},
-    "arviz": {"compat"},
-    "arviz_stats": {"compat"},
-    "rich": {"progress"},
-    "blackjax": set(),
+# Folders and modules that a folder may import besides itself; some modules have their own row.
+MAY_IMPORT = {
+    "base": "",
+    "schedules": "",
+    "model": "base",
+    "paths": "base",
+    "transitions": "base",
+    "annealing": "base",
+    "evidence": "base annealing",
+    "evidence.bridge_sampling": "model",
+    "adaptation": "base model paths transitions annealing",
+    "execution": "base annealing",
+    "execution.fingerprint": "model",
+    "results": "base model annealing evidence",
+    "pipeline": "base schedules model paths transitions annealing evidence adaptation execution "
+    "results",
+    "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
+    "results pipeline",
+    "rbm": "base schedules transitions annealing evidence execution results "
+    "pipeline.session pipeline.rounds",
 }
 
+# Third-party packages, and the folders and modules that may import them.
+USERS = {
+    "arviz": "base.arviz_compat",
+    "arviz_base": "base.arviz_compat",
+    "arviz_stats": "base.arviz_compat",
+    "blackjax": "",
+    "cloudpickle": "base.pickling model.pickling execution.checkpoint",
+    "matplotlib": "results",
+    "pandas": "results sampling.calibrate",
+    "pymc": "model adaptation.fit_reference evidence.bridge_sampling execution.fingerprint "
+    "pipeline results.compare_estimators sampling",
+    "pytensor": "model execution.fingerprint",
+    "rich": "execution.progress",
+    "xarray": "base.arviz_compat results pipeline sampling.power_posterior",
+}
+# Packages that every module may import.
+EVERYWHERE = {"jax", "numpy", "scipy", *sys.stdlib_module_names}
 
-def module_of(path: Path) -> str:
-    """Name of the module, or of the subpackage, below ``pymc_anneal``."""
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+def folder_of(module: str) -> str:
+    return module.split(".")[0]
 
 
-def imported(path: Path) -> set[str]:
-    """Dotted names of everything that a file imports, anywhere in it."""
+def covers(row: str, module: str) -> bool:
+    """Whether a row of folders and modules contains a module or its folder."""
+    return bool({module, folder_of(module)} & set(row.split()))
+
+
+def is_allowed(module: str, imported: str) -> bool:
+    """Whether a module of the package may import another one."""
+    row = f"{MAY_IMPORT[folder_of(module)]} {MAY_IMPORT.get(module, '')}"
+    same_folder = folder_of(imported) == folder_of(module)
+    return same_folder or imported == "_version" or covers(row, imported)
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Return the dotted names of all modules that a file imports, at any level of nesting."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"a relative import in {path}"
-            if node.module == "pymc_anneal":
-                names |= {f"pymc_anneal.{alias.name}" for alias in node.names}
-            else:
-                names.add(node.module)
-    return names
+            assert node.level == 0, f"{path} has a relative import"
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {name for name in submodules if name.removeprefix("pymc_anneal.") in FILES}
+            names |= modules or {node.module}
+    return frozenset(names)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_one_way(path: Path) -> None:
-    own = module_of(path)
-    assert own in LEVEL, f"give the new module {own} a place in LAYERS"
-    for name in imported(path):
-        package, *rest = name.split(".")
-        if package != "pymc_anneal" or not rest:
-            continue
-        if rest[0] == own and own in ("rbm", "transitions"):
-            continue
-        assert LEVEL[rest[0]] < LEVEL[own], f"{own} imports {name}"
+def own_imports(module: str) -> list[str]:
+    """Return the modules of the package that a module imports, without the package's name."""
+    prefix = "pymc_anneal."
+    names = sorted(imports_of(FILES[module]))
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
 
-def test_kernels_import_no_kernels_but_what_they_share() -> None:
-    for path in (ROOT / "transitions").glob("*.py"):
-        if path.stem == "__init__":
-            continue
-        siblings = {n.split(".")[2] for n in imported(path) if n.startswith("pymc_anneal.trans")}
-        assert siblings <= {"metropolis", "hmc"}, path
+MODULES = [name for name in FILES if "__init__" not in name and "." in name]
 
 
-@pytest.mark.parametrize("package", ALLOWED)
-def test_dependencies_stay_where_they_belong(package: str) -> None:
-    users = {
-        module_of(path)
-        for path in FILES
-        for name in imported(path)
-        if name.split(".")[0] == package
-    }
-    assert users <= ALLOWED[package]
+def test_the_table_names_every_folder() -> None:
+    assert {folder_of(row) for row in MAY_IMPORT} == set(FOLDERS)
+    assert {row for row in MAY_IMPORT if "." in row} <= set(MODULES)
+
+
+def test_the_table_has_no_cycle() -> None:
+    rows = {f: {folder_of(name) for name in MAY_IMPORT[f].split()} for f in FOLDERS}
+    assert set(TopologicalSorter(rows).static_order()) == set(FOLDERS)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module: str) -> None:
+    forbidden = [name for name in own_imports(module) if not is_allowed(module, name)]
+    assert not forbidden, f"{module} imports {forbidden}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_are_from_the_defining_module(module: str) -> None:
+    assert set(own_imports(module)) <= set(FILES)
+    assert "pymc_anneal" not in imports_of(FILES[module])
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_hands_on_only_its_own_names(folder: str) -> None:
+    assert {folder_of(name) for name in own_imports(f"{folder}.__init__")} <= {folder}
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "allowed"),
+    [
+        ("sampling.sample_ais", "base.seeds", True),
+        ("evidence.bridge_sampling", "model.compile", True),
+        ("evidence.ais", "model.compile", False),
+        ("schedules.fixed", "base.seeds", False),
+        ("base.seeds", "schedules.fixed", False),
+        ("pipeline.rounds", "sampling.sample_ais", False),
+        ("rbm.training", "pipeline.rounds", True),
+        ("rbm.training", "pipeline.choose_path", False),
+        ("rbm.training", "model.compile", False),
+    ],
+)
+def test_the_rule(module: str, imported: str, allowed: bool) -> None:
+    assert is_allowed(module, imported) == allowed
+
+
+def test_no_cycle_of_files() -> None:
+    graph = {module: own_imports(module) for module in MODULES}
+    assert set(TopologicalSorter(graph).static_order()) >= set(MODULES)
+
+
+def test_kernels_import_no_other_kernels() -> None:
+    shared = {"metropolis", "hmc"}
+    for module in (m for m in MODULES if folder_of(m) == "transitions"):
+        siblings = {n.split(".")[1] for n in own_imports(module) if folder_of(n) == "transitions"}
+        assert siblings <= shared, module
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_third_party_packages(module: str) -> None:
+    packages = {folder_of(name) for name in imports_of(FILES[module])} - {"pymc_anneal"}
+    for package in packages - EVERYWHERE:
+        assert covers(USERS.get(package, ""), module), f"{module} imports {package}"
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_length_of_files(module: str) -> None:
+    assert len(FILES[module].read_text().splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_says_what_it_holds(folder: str) -> None:
+    assert ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
 
 
 def probe(code: str) -> dict:
-    """Run code in a fresh interpreter and read the JSON object it prints."""
+    """Run code in a new interpreter and return the JSON object that it prints."""
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert done.stderr == ""
@@ -188,12 +216,12 @@ def test_importing_starts_no_device(settings: dict) -> None:
     assert settings["after"]["backends"] == settings["before"]["backends"] == []
 
 
-@pytest.mark.parametrize("what", ["jax", "pytensor", "numpy", "random", "filters"])
-def test_importing_changes_no_setting(settings: dict, what: str) -> None:
-    assert settings["after"][what] == settings["before"][what]
+@pytest.mark.parametrize("kind", ["jax", "pytensor", "numpy", "random", "filters"])
+def test_importing_changes_no_setting(settings: dict, kind: str) -> None:
+    assert settings["after"][kind] == settings["before"][kind]
 
 
-def test_importing_warns_of_nothing() -> None:
+def test_importing_gives_no_warning() -> None:
     code = """
 import json, warnings
 with warnings.catch_warnings():
@@ -218,7 +246,10 @@ print(json.dumps({"optional": [m for m in ("blackjax", "netCDF4", "zarr") if m i
 
 
 def test_public_names() -> None:
-    assert sorted(pma.__all__) == sorted(set(pma.__all__))
+    assert sorted(dir(pma)) == sorted(set(pma.__all__))
+    assert "rbm" in pma.__all__
+    visible = {name for name in vars(pma) if not name.startswith("_")}
+    assert visible - set(FOLDERS) == set(pma.__all__) - {"rbm"}
     for name in pma.__all__:
         assert getattr(pma, name).__doc__, f"{name} has no docstring"
 

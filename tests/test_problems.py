@@ -1,12 +1,12 @@
 """Independent checks of the exact log evidences in `tests.problems`.
 
-The joint density is taken from PyMC in unconstrained space and integrated without the formulas of
-the list: by Gauss-Legendre quadrature over the coordinates named in ``QUADRATURE``, and exactly
-over the remaining coordinates, in which the log density is quadratic; and summed over all values of
-discrete coordinates, named in ``SUMS``.
+PyMC's joint density in the unconstrained space is integrated without the formulas of the problems:
+by Gauss-Legendre quadrature over the coordinates in ``QUADRATURE``, by summation over the values of
+the discrete coordinates in ``SUMS``, and exactly over all other coordinates, in which the log
+density is quadratic.
 
-The two agree to about 1e-7 and no better because PyTensor stores a Python number that float32
-represents exactly (1.5, 2.0) as a float32 constant, and folds its logarithm in that precision.
+The agreement is limited to about 1e-7: PyTensor stores a Python number that float32 represents
+exactly (1.5, 2.0) as a float32 constant and folds its logarithm in that precision.
 """
 
 import itertools
@@ -24,12 +24,12 @@ from scipy import special, stats
 
 from tests.problems import PROBLEMS, Problem, by_name
 
-# Compiling warns where PyTensor finds no BLAS to link to, which says nothing about the densities.
+# PyTensor warns if it finds no BLAS to link to, which does not affect the densities.
 pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
 
 LogDensity = Callable[[np.ndarray], np.ndarray]
 
-# Limits by coordinate of the flattened unconstrained parameters; what lies outside is below 1e-9.
+# Limits by coordinate of the flattened unconstrained parameters; the mass outside is below 1e-9.
 QUADRATURE: dict[str, dict[int, tuple[float, float]]] = {
     "conjugate_normal": {},
     "initval": {},
@@ -62,7 +62,7 @@ QUADRATURE: dict[str, dict[int, tuple[float, float]]] = {
     "outlier_effects": {0: (-14.0, 6.0)},
 }
 
-# Values of discrete coordinates; what lies outside has a mass below 1e-9.
+# Values of discrete coordinates; the mass outside is below 1e-9.
 BIT = range(2)
 SUMS: dict[str, dict[int, range]] = {
     "ising": dict.fromkeys(range(16), BIT),
@@ -79,7 +79,7 @@ NODES = {0: 1, 1: 200, 2: 100, 3: 48}
 # independent, (1 + r)/2 distributed as Beta(5/2, 5/2) twice and Beta(2, 2) once.
 LOG_LKJ_INTEGRAL = 2.0 * (math.log(16.0) + special.betaln(2.5, 2.5)) + math.log(8.0 / 6.0)
 
-# Log of the integral of PyMC's prior density, where it is not a normalised one.
+# Log of the integral of PyMC's prior density, if it is not normalised.
 LOG_PRIOR_MASS = {
     "ordered_transform": -math.log(6.0),
     "lkj_prior_only": 2.0 * LOG_LKJ_INTEGRAL if pm.__version__.startswith("5.") else 0.0,
@@ -87,7 +87,7 @@ LOG_PRIOR_MASS = {
 
 
 def joint_log_density(model: pm.Model) -> tuple[LogDensity, int]:
-    """Joint log density of the rows of a matrix of unconstrained parameters, and their number."""
+    """Return a function from rows of unconstrained parameters to joint log densities, and ``d``."""
     value_vars = model.value_vars
     initial_point = model.initial_point()
     shapes = [initial_point[value_var.name].shape for value_var in value_vars]
@@ -117,7 +117,7 @@ def log_integral(
     limits: dict[int, tuple[float, float]],
     sums: dict[int, range],
 ) -> float:
-    """Sum over the values in ``sums``, integrate over the rest."""
+    """Return the log integral, summed over the values in ``sums``."""
     states = np.array(list(itertools.product(*sums.values())), dtype=float)
     rows = NODES[len(limits)] ** len(limits)
     parts = np.array_split(states, len(states) * rows // 200_000 + 1)
@@ -133,9 +133,9 @@ def log_integral_at(
     discrete: list[int],
     states: np.ndarray,
 ) -> float:
-    """Integrate by quadrature over the coordinates in ``limits``, over the rest as a normal.
+    """Return the log integral by quadrature over ``limits``, exact in the other coordinates.
 
-    The integral is summed over the states, one in each row, of the discrete coordinates.
+    The integral is summed over the states of the discrete coordinates, one in each row.
     """
     nodes, weights = np.polynomial.legendre.leggauss(NODES[len(limits)])
     axes = [lower + 0.5 * (upper - lower) * (nodes + 1.0) for lower, upper in limits.values()]
@@ -158,7 +158,7 @@ def log_integral_at(
     chunks = np.array_split(points, points.shape[0] // 40_000 + 1)
     values = np.concatenate([log_density(chunk) for chunk in chunks]).reshape(n_grid, -1)
 
-    # f = c + g'x - x'Hx/2 is fixed by its values at 0, e_i and e_i + e_j.
+    # f = c + g'x - x'Hx/2 follows from its values at 0, e_i and e_i + e_j.
     origin, single, pair = np.split(values, [1, 1 + len(normal)], axis=1)
     precision = np.zeros((n_grid, len(normal), len(normal)))
     precision[:, row, column] = single[:, row] + single[:, column] - origin - pair
@@ -212,7 +212,7 @@ def test_the_forbidden_half_has_zero_density(name: str) -> None:
     [
         # The priors of posteriordb; a separate quadrature, confirmed by 4e6 prior draws.
         ("eight_schools", -31.3113474, 1e-7),
-        # log N(0; 0, 100) is -5.524, the observation takes 0.001 off.
+        # log N(0; 0, 100) is -5.524; the observation subtracts 0.001.
         ("informative_1e3", -5.525, 1e-4),
         ("informative_1e5", -5.525, 1e-4),
         ("half_space", -math.log(2.0), 1e-15),
@@ -222,7 +222,7 @@ def test_known_values(name: str, value: float, tolerance: float) -> None:
     assert by_name(name).log_evidence == pytest.approx(value, abs=tolerance, rel=0.0)
 
 
-def test_initval_leaves_the_evidence_alone() -> None:
+def test_initval_does_not_change_the_evidence() -> None:
     assert by_name("initval").log_evidence == by_name("conjugate_normal").log_evidence
     assert by_name("initval").build().initial_point()["mu"] == 4.0
 
@@ -235,5 +235,5 @@ def test_build_returns_a_new_model(problem: Problem) -> None:
 
 
 def test_unknown_name() -> None:
-    with pytest.raises(KeyError, match="nothing_of_the_kind"):
-        by_name("nothing_of_the_kind")
+    with pytest.raises(KeyError, match="no_such_problem"):
+        by_name("no_such_problem")

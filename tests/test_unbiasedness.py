@@ -1,9 +1,9 @@
-"""E[w] = Z for every number of steps, whatever the mixing.
+"""``E[w] = Z`` for any number of steps and any mixing.
 
-Few steps and kernels that hardly move, on asymmetric and on constrained targets: an error in the
-order of weights and moves, or a density kept from another temperature, shows as a bias here. The
-mean of ``exp(log_w - log Z)`` must be within five standard errors of one; the effective sample
-size must be large enough for the standard error to be believed.
+With few steps and slow kernels on asymmetric and constrained targets, a wrong order of weights and
+moves, or a density from another temperature, gives a bias. The mean of ``exp(log_w - log Z)`` must
+be within five standard errors of one. A minimum effective sample size ensures that the standard
+error is reliable.
 """
 
 import jax
@@ -36,19 +36,20 @@ from tests.cases import (
 from tests.problems import Problem, by_name
 
 PARTICLES = 20_000
-MIN_SHARE = 0.02  # of the particles, in effective sample size
+# Smallest effective sample size, as a share of the number of particles.
+MIN_SHARE = 0.02
 STANDARD_ERRORS = 5.0
 
 
 def unbiased(log_weight: np.ndarray, log_evidence: float) -> bool:
-    """Whether the mean of the weights agrees with the evidence."""
+    """Return whether the mean of the weights agrees with the evidence."""
     assert effective_sample_size(log_weight) > MIN_SHARE * log_weight.size
     weight = np.exp(np.ravel(log_weight) - log_evidence)
     return abs(weight.mean() - 1) < STANDARD_ERRORS * weight.std() / np.sqrt(weight.size)
 
 
 def log_weights(path: Path, kernel: Transition, betas, position, seed: int) -> np.ndarray:
-    """Anneal by the engine."""
+    """Return the log weights of an annealed run, shape ``(2, particles / 2)``."""
     sequence = np.random.SeedSequence(seed)
     return run_block(Block(path, kernel, np.asarray(betas), position, 2, sequence)).log_weight
 
@@ -80,7 +81,7 @@ def test_every_path(case: PathCase, steps: int) -> None:
     assert unbiased(log_weight, log_gamma_evidence())
 
 
-# A half-line likelihood on a normal prior, in closed form.
+# A normal likelihood restricted to a half-line, on a normal prior.
 EDGE, CENTRE, WIDTH = 0.2, -0.6, 0.7
 
 
@@ -92,7 +93,7 @@ def half_line_terms(x: jax.Array) -> LogTerms:
 
 
 def half_line_evidence() -> float:
-    """Log evidence of ``half_line_terms``."""
+    """Return the log evidence of ``half_line_terms`` in closed form."""
     precision = 1 + WIDTH**-2
     mean, sd = CENTRE / WIDTH**2 / precision, precision**-0.5
     marginal = stats.norm.logpdf(CENTRE, 0.0, np.hypot(1, WIDTH))
@@ -113,7 +114,7 @@ def test_zero_likelihood_in_a_half_space(case: Case, steps: int) -> None:
 
 
 def few_counts() -> Problem:
-    """A Dirichlet prior and five counts: few enough for one step to do."""
+    """A Dirichlet prior and five counts, few enough for annealing in one step."""
     counts, concentration = np.array([3, 0, 2]), np.array([0.8, 1.5, 2.0])
 
     def build() -> pm.Model:
@@ -126,7 +127,7 @@ def few_counts() -> Problem:
 
 
 def noisy_effects() -> Problem:
-    """Effects that sum to zero, seen through much noise."""
+    """Effects that sum to zero, with large observation noise."""
     y = np.array([2.1, -0.9, 0.6])
 
     def build() -> pm.Model:
@@ -162,12 +163,12 @@ def test_models(problem: Problem) -> None:
 
 
 class TestWrongTwins:
-    """The same check finds the errors it is there for."""
+    """The check detects the errors for which it is made."""
 
     steps = 5
 
     def anneal(self, order: str, steps: int) -> np.ndarray:
-        """Anneal in a loop of its own, rightly or wrongly."""
+        """Return the log weights of a plain loop, ``order`` "right", "after" or "stale"."""
         path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.8, 3, 0.5)
         betas = pma.linear_schedule(steps)
         with jax.enable_x64(True):
@@ -177,7 +178,7 @@ class TestWrongTwins:
             log_weight = np.zeros(PARTICLES)
             for k in range(1, steps + 1):
                 ratio = path.log_ratio(state.terms, betas[k - 1], betas[k])
-                # Stale: the kernel keeps to the density of the step before.
+                # Stale: the kernel targets the density of the previous step.
                 beta = betas[k - 1] if order == "stale" else betas[k]
                 state = step(jax.random.key(k), state, beta)
                 if order == "after":
@@ -185,14 +186,14 @@ class TestWrongTwins:
                 log_weight += np.asarray(ratio)
         return log_weight
 
-    def test_the_loop_is_right(self) -> None:
+    def test_right_order(self) -> None:
         assert unbiased(self.anneal("right", self.steps), log_gamma_evidence())
 
     @pytest.mark.parametrize("order", ["after", "stale"])
-    def test_the_wrong_order(self, order: str) -> None:
+    def test_wrong_order(self, order: str) -> None:
         assert not unbiased(self.anneal(order, self.steps), log_gamma_evidence())
 
-    def test_starts_that_are_not_prior_draws(self) -> None:
+    def test_initial_particles_that_are_not_prior_draws(self) -> None:
         path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.3, 1, 1.0)
         position = 0.9 * log_gamma_draws(0.0, PARTICLES, np.random.default_rng(12))
         log_weight = log_weights(path, kernel, pma.linear_schedule(4), position, 12)
@@ -203,7 +204,9 @@ class TestWrongTwins:
             return proposal, jnp.ones(len(log_accept))
 
         monkeypatch.setattr(random_walk, "accept_reject", always)
-        path = pma.GeometricPath(lambda x: log_gamma_terms(x))  # compiled afresh
+        path = pma.GeometricPath(
+            lambda x: log_gamma_terms(x)
+        )  # a new function, so that JAX compiles it again
         position = log_gamma_draws(0.0, PARTICLES, np.random.default_rng(13))
         kernel = pma.RandomWalkMetropolis(0.5, 1, 1.0)
         log_weight = log_weights(path, kernel, pma.linear_schedule(4), position, 13)

@@ -1,7 +1,7 @@
-"""One cell of a table: a machine, a reference, a path, a schedule, K steps, N particles.
+"""Compute the cells of the tables: an RBM, a reference, a path, a schedule, K steps, N particles.
 
-Finished cells are kept in benchmarks/output/papers/cells.jsonl, knots of the moment-average splines
-beside it; every script of the papers' tables and figures takes its numbers from here.
+Finished cells are stored in benchmarks/output/papers/cells.jsonl, with the knots of the
+moment-average splines next to it. All scripts for tables and figures use this module.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import machines
 import numpy as np
 
 from pymc_anneal import log_evidence, rbm
+from pymc_anneal.rbm.moment_spline import binned_costs
 from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 
 SCALES = {
@@ -26,14 +27,16 @@ SCALES = {
 }
 CHEAP_UPDATES = 1_000
 PILOT_STEPS = 1_000
-EXACT_UNITS = 20  # fitted by exact moments
-# Of the moments, in standard deviations: on PCD(12) the effective sample size is that of 0.001.
+# Largest number of hidden units for which knots are fitted to exact moments.
+EXACT_UNITS = 20
+# Tolerance of exactly fitted moments, in standard deviations. Empirical: on PCD(12) the effective
+# sample size is the same as with 0.001.
 TOLERANCE = 0.03
 LISTS = {
-    "machines": 'those to take, such as "CD1(20);PCD(20)"; default: all of the script',
-    "paths": 'paths to take, such as "GA;MAS cheap"',
-    "references": 'references to take, such as "uniform"',
-    "schedules": 'schedules to take, such as "VAROPT0.009;LINEAR"',
+    "machines": 'RBMs to use, such as "CD1(20);PCD(20)"; default: all of the script',
+    "paths": 'paths to use, such as "GA;MAS cheap"',
+    "references": 'references to use, such as "uniform"',
+    "schedules": 'schedules to use, such as "VAROPT0.009;LINEAR"',
 }
 KIWAKI_SCHEDULES = (
     "VAROPT",
@@ -47,11 +50,11 @@ KIWAKI_SCHEDULES = (
 
 
 def parse(description: str) -> argparse.Namespace:
-    """Read the arguments that all scripts take."""
+    """Return the command line arguments that all scripts share."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--scale", choices=SCALES, default="reduced")
-    parser.add_argument("--draws", type=int, help="particles, in place of the scale's")
-    parser.add_argument("--steps", type=int, help="steps, in place of the scale's")
+    parser.add_argument("--draws", type=int, help="number of particles; default: by scale")
+    parser.add_argument("--steps", type=int, help="number of steps; default: by scale")
     for name, meaning in LISTS.items():
         parser.add_argument(f"--{name}", type=lambda t: t.split(";"), help=meaning)
     common.add_data(parser)
@@ -63,8 +66,8 @@ def parse(description: str) -> argparse.Namespace:
     return args
 
 
-def among(wanted: list[str] | None, every: Iterable[str]) -> list[str]:
-    """Return those of a script's machines, paths, ... that were asked for."""
+def selected(wanted: list[str] | None, every: Iterable[str]) -> list[str]:
+    """Return the RBMs, paths, ... of a script that were selected on the command line."""
     unknown = set(wanted or []) - set(every)
     if unknown:
         raise SystemExit(f"Expected some of {list(every)}, found {sorted(unknown)}.")
@@ -72,7 +75,7 @@ def among(wanted: list[str] | None, every: Iterable[str]) -> list[str]:
 
 
 def cell(args, machine: str, reference: str, path: str, schedule: str, steps: int, **more) -> dict:
-    """Return the numbers of a cell."""
+    """Return the results of a cell, computed or from the file, and print them."""
     key = {
         "machine": machine,
         "reference": reference,
@@ -84,7 +87,7 @@ def cell(args, machine: str, reference: str, path: str, schedule: str, steps: in
         "scale": args.scale,
     }
     file = common.output() / "cells.jsonl"
-    row = common.kept(file, key, lambda: compute(args, key))
+    row = common.cached(file, key, lambda: compute(args, key))
     print(
         f"# {machine} {reference} {path} {schedule} {row['transition']} K = {steps}: "
         f"{row['log_z']:.3f} +- {row['mcse']:.3f}, ESS {row['ess']:.0f}, {row['seconds']:.0f} s",
@@ -94,6 +97,7 @@ def cell(args, machine: str, reference: str, path: str, schedule: str, steps: in
 
 
 def compute(args, key: dict) -> dict:
+    """Run `rbm.sample_ais` for a cell and return its results."""
     model = machines.load(key["machine"])
     base = reference_of(args, key["reference"], model)
     spline = None if key["path"] == "GA" else splines(args, key, model, base)
@@ -124,7 +128,7 @@ def compute(args, key: dict) -> dict:
 
 
 def running_ess(result) -> list[list[float]]:
-    """Temperatures and effective sample sizes at some fifty steps, all chains together."""
+    """Return temperatures and effective sample sizes of all chains at about fifty steps."""
     by_step = result["annealing"]
     rows = np.unique(np.linspace(0, by_step.sizes["step"] - 1, 50).astype(int))
     beta = np.asarray(by_step["beta"])[0, rows]
@@ -132,13 +136,14 @@ def running_ess(result) -> list[list[float]]:
 
 
 def reference_of(args, name: str, model: rbm.RBM) -> rbm.RBM:
+    """Return the uniform or the base-rate reference of an RBM."""
     if name == "uniform":
         return rbm.uniform_reference(model.n_visible, model.n_hidden, model.weights.dtype)
     return rbm.base_rate_reference(images(args.data)[0], model.n_hidden)
 
 
 def schedule_arguments(key: dict, model, base, spline) -> dict:
-    """Return the arguments of `sample_ais` for a schedule as the papers name it."""
+    """Return the arguments of `sample_ais` for a schedule with a name of the papers."""
     name, steps = key["schedule"], key["steps"]
     if name.startswith("VAROPT"):
         limit = float(name.removeprefix("VAROPT") or 1.0)
@@ -154,12 +159,13 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
 
 
 def variational(model, base, limit: float, steps: int) -> np.ndarray:
-    """Kiwaki's schedule, decelerated on the grid of its pilot, as he must have done it.
+    """Return Kiwaki's schedule, decelerated on the grid of its pilot.
 
-    At K = 100,000 no step comes near his limits of 0.003 to 0.009; on the 1,000 steps of the pilot,
-    whose mean step is 0.001, they bind where the schedule is 3 to 9 times as fast as on average.
+    At K = 100,000 no step comes close to his limits of 0.003 to 0.009, so they must refer to the
+    1,000 steps of the pilot, whose mean step is 0.001: there they limit steps that are 3 to 9 times
+    as large as the mean.
     """
-    survey = rbm.sample_ais(
+    pilot = rbm.sample_ais(
         model,
         1,
         steps=PILOT_STEPS,
@@ -169,40 +175,40 @@ def variational(model, base, limit: float, steps: int) -> np.ndarray:
         random_seed=2015,
         progressbar=False,
     )
-    betas = np.concatenate([[0.0], np.asarray(survey["annealing"]["beta"])[0]])
+    betas = np.concatenate([[0.0], np.asarray(pilot["annealing"]["beta"])[0]])
     return np.interp(np.linspace(0, PILOT_STEPS, steps + 1), np.arange(PILOT_STEPS + 1), betas)
 
 
 def binned(key: dict, model, base) -> tuple[np.ndarray, np.ndarray]:
-    """Theorem 3 on the geometric path: ten segments, moments exact or from 1,000 Gibbs chains."""
+    """Return the knots and costs of Theorem 3 on the geometric path, with ten segments."""
     name = "-".join(str(key[k]) for k in ("machine", "reference", "scale"))
     file = common.output() / f"binned-{name}.npz"
     if not file.exists():
         knots = np.linspace(0, 1, 11)
         between = [average(base, model, beta) for beta in knots]
         found = [moments(m, key["scale"], seed=i) for i, m in enumerate(between)]
-        np.savez(file, knots=knots, costs=np.maximum(rbm.splines.binned_costs(between, found), 0))
+        np.savez(file, knots=knots, costs=np.maximum(binned_costs(between, found), 0))
     with np.load(file) as data:
         return data["knots"], data["costs"]
 
 
 def average(first: rbm.RBM, last: rbm.RBM, beta: float) -> rbm.RBM:
-    """Return the machine between two on the geometric path."""
+    """Return the RBM at ``beta`` on the geometric path between two RBMs."""
     ends = (m.astype(np.float64) for m in (first, last))
     return jax.tree.map(lambda a, b: (1 - beta) * a + beta * b, *ends)
 
 
 def moments(model: rbm.RBM, scale: str, seed: int) -> rbm.Moments:
-    """Return moments: exact, or from 1,000 Gibbs chains."""
+    """Return moments, exact with a small layer, otherwise from 1,000 Gibbs chains."""
     if min(model.weights.shape) <= 20:
-        return rbm.moments(model)
+        return rbm.exact_moments(model)
     sweeps = SCALES[scale]["sweeps"]
     single = model.astype(np.float32)
     return rbm.gibbs_moments(single, steps=sweeps, burn_in=sweeps // 10, random_seed=seed)
 
 
 def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
-    """Return a spline, fitted unless an earlier run has left it."""
+    """Return a moment-average spline, fitted or from the file of an earlier run."""
     name = "-".join(str(key[k]) for k in ("machine", "reference", "path", "scale"))
     file = common.output() / f"knots-{name}.npz"
     if not file.exists():
@@ -211,7 +217,7 @@ def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
 
 
 def spline_settings(args, key: dict, model: rbm.RBM) -> dict:
-    """Return how to fit "MAS", "MAS cheap", or "MAS biased" (footnote 3 of Grosse et al.)."""
+    """Return the settings of "MAS", "MAS cheap" or "MAS biased" (footnote 3 of Grosse et al.)."""
     settings = {"updates": args.updates, "random_seed": 7}
     if model.n_hidden <= EXACT_UNITS:
         settings |= {"method": "exact", "tolerance": TOLERANCE}
@@ -224,12 +230,14 @@ def spline_settings(args, key: dict, model: rbm.RBM) -> dict:
 
 
 def write_spline(file: Path, spline: rbm.MomentSpline) -> None:
+    """Save the knots, the RBMs and their moments."""
     models = [np.stack(x) for x in zip(*(jax.tree.leaves(m) for m in spline.models), strict=True)]
     moments = [np.stack(x) for x in zip(*spline.moments, strict=True)]
     np.savez(file, spline.knots, *models, *moments)
 
 
 def read_spline(file: Path) -> rbm.MomentSpline:
+    """Load a spline saved by `write_spline`."""
     with np.load(file) as data:
         knots, *arrays = (data[f"arr_{i}"] for i in range(7))
     models = [rbm.RBM(*parameters) for parameters in zip(*arrays[:3], strict=True)]
@@ -240,5 +248,5 @@ def read_spline(file: Path) -> rbm.MomentSpline:
 
 @cache
 def images(path: Path | None):
-    """Return the data, read once."""
+    """Return the images, read once per process."""
     return common.images(path)

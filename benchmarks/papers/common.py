@@ -1,4 +1,4 @@
-"""What the scripts of the papers' experiments share: data, results, tables, kept cells."""
+"""Shared functions of the scripts: data, output folder, tables, stored cells."""
 
 import argparse
 import json
@@ -10,18 +10,16 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 
-__all__ = ["HERE", "add_data", "images", "kept", "output", "pick", "table"]
-
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for MNIST."""
+    """Add the argument for the MNIST file."""
     parser.add_argument("--data", type=Path, help="mnist.npz with x_train, y_train, x_test, y_test")
 
 
 def images(path: Path | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return training images as probabilities, their labels, and test images, as rows.
+    """Return training images, their labels and test images; one image per row, values in [0, 1].
 
-    MNIST where it is found, else scikit-learn's digits, and says which.
+    The images are MNIST if the file exists, otherwise scikit-learn's digits, with a message.
     """
     file = path or HERE.parent / "data" / "mnist.npz"
     if file.exists():
@@ -33,14 +31,14 @@ def images(path: Path | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray
             return train, data["y_train"].astype(int), test
     from sklearn.datasets import load_digits
 
-    print(f"No MNIST at {file}: scikit-learn's digits instead.")
+    print(f"No MNIST file at {file}: using scikit-learn's digits instead.")
     digits = load_digits()
     rows = (digits.data / 16).astype(np.float32)
     return rows[:1500], digits.target[:1500], rows[1500:]
 
 
 def output() -> Path:
-    """Return the folder of the results."""
+    """Return the output folder, created if necessary."""
     folder = HERE.parent / "output" / "papers"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -63,10 +61,10 @@ def table(rows: Sequence[dict], columns: Sequence[str]) -> str:
     return head + "".join("| " + " | ".join(text(r[c]) for c in columns) + " |\n" for r in rows)
 
 
-def kept(file: Path, cell: dict, compute: Callable[[], dict]) -> dict:
-    """Return the result of a cell, computed unless an earlier run has left it in the file.
+def cached(file: Path, cell: dict, compute: Callable[[], dict]) -> dict:
+    """Return the result of a cell, computed or from the file of an earlier run.
 
-    One line of JSON a cell: an interrupted script goes on where it stopped.
+    The file has one line of JSON per cell, so an interrupted script resumes where it stopped.
     """
     if file.exists():
         for line in file.read_text().splitlines():

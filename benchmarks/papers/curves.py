@@ -2,8 +2,6 @@
 
 import common
 
-__all__ = ["against_steps"]
-
 
 def against_steps(rows, panels, lines, *, column, file, exact=None) -> None:
     """Draw one panel for each value of ``panels`` and one line for each label of ``lines``.
@@ -11,13 +9,13 @@ def against_steps(rows, panels, lines, *, column, file, exact=None) -> None:
     Parameters
     ----------
     rows : list of dict
-        Cells, each with its ``panel``, ``label`` and ``steps``.
+        Cells, each with ``panel``, ``label`` and ``steps``.
     panels, lines : sequence of str
         Values of ``panel`` and ``label``, in order.
     column : str
         "log_z", drawn with its 95 % interval, or "ess".
     file : str
-        Name of the picture.
+        Name of the image file.
     exact : dict of str to float, optional
         True values by panel.
     """

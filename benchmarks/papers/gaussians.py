@@ -1,11 +1,11 @@
-"""Grosse, Maddison & Salakhutdinov (2013), Figures 1 and 2: two distant Gaussians.
+"""Reproduce Figures 1 and 2 of Grosse, Maddison & Salakhutdinov (2013): two distant Gaussians.
 
     python benchmarks/papers/gaussians.py
 
 Annealing from N((-10, 0), [[1, -.85], [-.85, 1]]) to N((10, 0), [[1, .85], [.85, 1]]), both
-normalised, along the geometric (GA) and the moment-average path (MA), with the linear and the
-optimal binned schedule (10 segments), perfect and Gibbs transitions, 5,000 runs each. Prints the
-table, writes it and the two figures to benchmarks/output/papers.
+normalised, along the geometric path (GA) and the moment-averaged path (MA), with the linear and the
+optimal binned schedule (10 segments), perfect and Gibbs transitions, 5,000 runs each. The script
+prints the table and writes it, with the two figures, to benchmarks/output/papers.
 """
 
 import argparse
@@ -19,47 +19,47 @@ import numpy as np
 
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.base.contracts import KernelState, StepInfo
+from pymc_anneal.base.contracts import KernelState, StepInfo, Transition
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
-from pymc_anneal.paths.gaussian import Gaussian, GaussianPath
+from pymc_anneal.paths.gaussian import (
+    Gaussian,
+    GaussianPath,
+    geometric_average,
+    moment_average,
+)
 from pymc_anneal.schedules.fixed import linear_schedule
 from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 
+AVERAGES = {"GA": geometric_average, "MA": moment_average}
 STEPS = (10, 26, 50, 100, 250, 500, 1000)
 FIRST = Gaussian(np.array([-10.0, 0.0]), np.array([[1.0, -0.85], [-0.85, 1.0]]))
 SECOND = Gaussian(np.array([10.0, 0.0]), np.array([[1.0, 0.85], [0.85, 1.0]]))
 
 
-class Kernel:
-    """What both kernels share."""
-
-    def init(self, key, position):
-        return ()
-
-    def at(self, beta):
-        return self
-
-    def report(self, position):
-        n = len(position)
-        info = StepInfo(jnp.ones(n), jnp.zeros(n, dtype=bool), position)
-        return KernelState(position, position, ()), info
+def accepted(position):
+    """Return the state and the diagnostics of a step that accepts every proposal."""
+    n = len(position)
+    info = StepInfo(jnp.ones(n), jnp.zeros(n, dtype=bool), position)
+    return KernelState(position, position, ()), info
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Perfect(Kernel):
-    """Independent draws."""
+class Perfect(Transition):
+    """Independent draws from the intermediate distribution."""
 
     def step(self, key, state, path, beta):
-        return self.report(path.at(beta).sample(key, len(state.position)))
+        """Draw new positions."""
+        return accepted(path.at(beta).sample(key, len(state.position)))
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Gibbs(Kernel):
-    """One sweep over the two coordinates."""
+class Gibbs(Transition):
+    """One Gibbs sweep over the two coordinates."""
 
     def step(self, key, state, path, beta):
+        """Draw each coordinate given the other."""
         shift, precision = path.at(beta).natural
         position = state.position
         for i in range(2):
@@ -68,10 +68,11 @@ class Gibbs(Kernel):
             others = position @ precision[i] - precision[i, i] * position[:, i]
             draw = variance * (shift[i] - others) + jnp.sqrt(variance) * noise
             position = position.at[:, i].set(draw)
-        return self.report(position)
+        return accepted(position)
 
 
 def schedule(name: str, path: GaussianPath, steps: int) -> np.ndarray:
+    """Return the linear or the optimal binned schedule."""
     if name == "linear":
         return linear_schedule(steps)
     knots = np.linspace(0, 1, 11)
@@ -83,15 +84,16 @@ def schedule(name: str, path: GaussianPath, steps: int) -> np.ndarray:
 
 
 def run(path_name: str, schedule_name: str, kernel: str, steps: int, runs: int) -> dict:
+    """Return a row of the table."""
     seed = np.random.SeedSequence([2013, steps])
-    path = GaussianPath(FIRST, SECOND, np.array(path_name == "MA"))
+    path = GaussianPath(FIRST, SECOND, AVERAGES[path_name])
     seed_start, seed_run = seed.spawn(2)
     rng = np.random.default_rng(seed_start)
     start = rng.multivariate_normal(FIRST.mean, FIRST.covariance, size=runs)
     betas = schedule(schedule_name, path, steps)
     transition = {"perfect": Perfect, "gibbs": Gibbs}[kernel]()
     log_weight = run_block(Block(path, transition, betas, start, 1, seed_run)).log_weight.ravel()
-    # The path leaves out the normalisers of its ends, which both have Z = 1.
+    # The densities of the path are unnormalised; both ends have Z = 1.
     log_weight = log_weight + float(FIRST.log_normaliser() - SECOND.log_normaliser())
     low, high = bootstrap_interval(log_weight, rng=np.random.default_rng(1))
     return {
@@ -109,13 +111,14 @@ def run(path_name: str, schedule_name: str, kernel: str, steps: int, runs: int) 
 
 
 def figure_1(folder) -> None:
+    """Draw the intermediate distributions of both paths."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 2.6), sharey=True, layout="constrained")
     angle = np.linspace(0, 2 * np.pi, 200)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     for axis, name in zip(axes, ("GA", "MA"), strict=True):
-        path = GaussianPath(FIRST, SECOND, np.array(name == "MA"))
+        path = GaussianPath(FIRST, SECOND, AVERAGES[name])
         for beta in (0.0, 0.5, 1.0):
             at = path.at(beta)
             for radius in (1, 2):
@@ -130,6 +133,7 @@ def figure_1(folder) -> None:
 
 
 def figure_2(rows: list[dict], folder) -> None:
+    """Draw the estimates against the number of steps."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")

@@ -1,10 +1,10 @@
-"""Grosse, Maddison & Salakhutdinov (2013), Figure 3: estimates on PCD(20) against K.
+"""Reproduce Figure 3 of Grosse, Maddison & Salakhutdinov (2013): estimates on PCD(20) against K.
 
     python benchmarks/papers/grosse_figure_3.py --scale reduced [--machines "PCD(12)"]
 
-Geometric path and moment-average spline from uniform, exact (perfect) and Gibbs transitions. The
-paper finds both paths accurate from K = 100 on under exact sampling, and the spline accurate at
-much smaller K than the geometric path under Gibbs sampling.
+Geometric path and moment-average spline from the uniform reference, with perfect and with Gibbs
+transitions. In the paper both paths are accurate from K = 100 on with perfect transitions, and the
+spline is accurate at much smaller K than the geometric path with Gibbs transitions.
 """
 
 import cells
@@ -14,12 +14,13 @@ import machines
 from pymc_anneal import rbm
 
 MACHINE = "PCD(20)"
-MAX_PERFECT_STATES = 2_000_000_000  # a step of perfect transitions sums over all of them
+# Largest number of states summed in a run: every step of perfect transitions sums over all states.
+MAX_PERFECT_STATES = 2_000_000_000
 
 
 def main() -> None:
     args = cells.parse(__doc__)
-    (name,) = cells.among(args.machines or [MACHINE], [*machines.SMALL, *machines.TINY])
+    (name,) = cells.selected(args.machines or [MACHINE], [*machines.SMALL, *machines.TINY])
     model = machines.load(name)
     affordable = MAX_PERFECT_STATES // 2**model.n_hidden
     rows = []

@@ -1,10 +1,10 @@
-"""Grosse, Maddison & Salakhutdinov (2013), Figure 4: samples along both paths, PCD(500).
+"""Reproduce Figure 4 of Grosse, Maddison & Salakhutdinov (2013): samples along both paths.
 
     python benchmarks/papers/grosse_figure_4.py --scale reduced
 
-Visible activations of Gibbs samples from machines between the base rates and PCD(500). The paper
-finds the geometric path at an all-black image for a wide range of beta, and blurred digits on the
-moments path.
+Visible activations of Gibbs samples from the RBMs between the base rates and PCD(500). In the paper
+the samples of the geometric path are black for a wide range of beta, and those of the
+moment-averaged path are blurred digits.
 """
 
 import cells
@@ -35,9 +35,9 @@ def main() -> None:
     figure, axes = plt.subplots(2 * SAMPLES, len(BETAS), figsize=size, layout="constrained")
     for p, (name, path) in enumerate(paths.items()):
         for column, beta in enumerate(BETAS):
-            machine = jax.tree.map(np.asarray, path.model_at(beta))
-            visible = machine.sample(SAMPLES, steps=SWEEPS, random_seed=4)
-            shown = machine.visible_probability(machine.hidden_probability(visible))
+            model_at_beta = jax.tree.map(np.asarray, path.model_at(beta))
+            visible = model_at_beta.sample(SAMPLES, steps=SWEEPS, random_seed=4)
+            shown = model_at_beta.visible_probability(model_at_beta.hidden_probability(visible))
             for k, picture in enumerate(shown):
                 axis = axes[SAMPLES * p + k, column]
                 axis.imshow(picture.reshape(side, side), cmap="gray", vmin=0, vmax=1)

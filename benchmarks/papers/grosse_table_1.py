@@ -1,9 +1,10 @@
-"""Grosse, Maddison & Salakhutdinov (2013), Table 1: tractable machines, annealing from uniform.
+"""Reproduce Table 1 of Grosse, Maddison & Salakhutdinov (2013): RBMs with 20 hidden units.
 
     python benchmarks/papers/grosse_table_1.py --scale reduced
 
-The paper reports, with K = 100,000 and 5,000 chains, ESS of 248, 124, 2686, 2619 (CD1) and 204,
-142, 289, 934 (PCD) for the rows in this order. Beside its rows, biased moments (its footnote 3).
+Annealing starts from the uniform reference. With K = 100,000 and 5,000 chains, the paper reports
+effective sample sizes of 248, 124, 2686, 2619 (CD1) and 204, 142, 289, 934 (PCD) for the rows in
+this order. The last row, with biased moments, refers to its footnote 3.
 """
 
 import cells
@@ -25,9 +26,9 @@ ROWS = (
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    for machine in cells.among(args.machines, MACHINES):
+    for machine in cells.selected(args.machines, MACHINES):
         exact = rbm.log_partition_function(machines.load(machine))
-        paths = cells.among(args.paths, [path for path, _ in ROWS])
+        paths = cells.selected(args.paths, [path for path, _ in ROWS])
         for path, schedule in (row for row in ROWS if row[0] in paths):
             row = cells.cell(args, machine, "uniform", path, schedule, args.steps)
             rows.append({**row, "exact": exact, "score": (row["log_z"] - exact) / row["mcse"]})

@@ -1,10 +1,10 @@
-"""Grosse, Maddison & Salakhutdinov (2013), Table 2 and Figure 5: machines with 500 hidden units.
+"""Reproduce Table 2 and Figure 5 of Grosse, Maddison & Salakhutdinov (2013): 500 hidden units.
 
     python benchmarks/papers/grosse_table_2.py --scale reduced
 
-From uniform and from the base rates; geometric path, moment-average spline with moments from Gibbs
-chains, and its cheap form. Figure 5 shows the same estimates against K. The paper finds the
-geometric path from uniform up to 20 nats too low on CD1(500).
+References: uniform and base rates. Paths: geometric, moment-average spline with moments from Gibbs
+chains, and its cheap variant with moments of the data. Figure 5 shows the same estimates against K.
+In the paper the geometric path from the uniform reference is up to 20 nats too low on CD1(500).
 """
 
 import cells
@@ -19,9 +19,9 @@ REFERENCES = ("uniform", "base rate")
 def main() -> None:
     args = cells.parse(__doc__)
     rows = []
-    names = cells.among(args.machines, machines.LARGE)
-    paths = cells.among(args.paths, PATHS)
-    references = cells.among(args.references, REFERENCES)
+    names = cells.selected(args.machines, machines.LARGE)
+    paths = cells.selected(args.paths, PATHS)
+    references = cells.selected(args.references, REFERENCES)
     for machine in names:
         for reference in references:
             for path in paths:

@@ -1,9 +1,9 @@
-"""Kiwaki (2015), Figure 1: the schedules, for PCD(500).
+"""Reproduce Figure 1 of Kiwaki (2015): the schedules for PCD(500).
 
     python benchmarks/papers/kiwaki_figure_1.py
 
-The paper finds the variational schedule close to that of Salakhutdinov & Murray (2008) and GMS13
-close to the linear one.
+In the paper the variational schedule is close to that of Salakhutdinov & Murray (2008), and GMS13
+is close to the linear schedule.
 """
 
 import cells
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def schedule(arguments: dict) -> np.ndarray:
-    """Return the schedule that the arguments of a cell name."""
+    """Return the schedule as an array."""
     named = {"linear": linear_schedule, "salakhutdinov_murray": salakhutdinov_murray_schedule}
     given = arguments["schedule"]
     return named[given](STEPS) if isinstance(given, str) else given

@@ -1,8 +1,9 @@
-"""Kiwaki (2015), Figure 4: effective sample size on the way, for several K, on PCD(20).
+"""Reproduce Figure 4 of Kiwaki (2015): effective sample size along the path, PCD(20).
 
     python benchmarks/papers/kiwaki_figure_4.py --scale reduced
 
-The paper finds a steep drop at the very beginning under VAROPT, which deceleration relieves.
+In the paper the effective sample size of VAROPT drops steeply at the beginning, and deceleration
+reduces the drop.
 """
 
 import cells

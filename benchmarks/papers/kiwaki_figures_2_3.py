@@ -1,9 +1,9 @@
-"""Kiwaki (2015), Figures 2 and 3: estimates and effective sample sizes against K, 20 hidden units.
+"""Reproduce Figures 2 and 3 of Kiwaki (2015): estimates and ESS against K, 20 hidden units.
 
     python benchmarks/papers/kiwaki_figures_2_3.py --scale reduced
 
-The paper finds the smallest errors and the largest effective sample sizes for VAROPT0.009 in most
-cases, above all at large K.
+In the paper VAROPT0.009 has the smallest errors and the largest effective sample sizes in most
+cases, especially at large K.
 """
 
 import cells

@@ -1,8 +1,8 @@
-"""Kiwaki (2015), Figures 5 and 6: estimates and effective sample sizes against K, 500 hidden units.
+"""Reproduce Figures 5 and 6 of Kiwaki (2015): estimates and ESS against K, 500 hidden units.
 
     python benchmarks/papers/kiwaki_figures_5_6.py --scale reduced
 
-The paper finds large errors of VAROPT at small K, which fall quickly as K grows.
+In the paper VAROPT has large errors at small K, which decrease quickly with K.
 """
 
 import cells

@@ -1,10 +1,11 @@
-"""Log weights of a machine in single precision, against doubles along the same trajectories.
+"""Compare the log weights of an RBM in single and in double precision.
 
     python benchmarks/papers/precision.py --machines "CD1(20);PCD(20)" --steps 100000 --draws 20
 
-Both runs move by the single-precision machine with the same random numbers, so that they visit the
-same configurations; one weighs them by it, the other by its copy in double precision. What differs
-is rounding alone: of the fields, of each increment, and of their sum over all steps.
+Both runs use the transitions of the single-precision RBM with the same random numbers, so that they
+visit the same states. One computes the weights with this RBM, the other with a copy in double
+precision. They differ only by rounding errors: of the fields, of each increment, and of the sum of
+the increments.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ from pymc_anneal.schedules.fixed import linear_schedule
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
-class WeighedInDouble:
-    """A single-precision path, whose increments come from its copy in double precision."""
+class DoubleWeightPath:
+    """A single-precision path with increments of the log weights in double precision."""
 
     single: GeometricRBMPath
     double: GeometricRBMPath
@@ -57,7 +58,7 @@ class WeighedInDouble:
 
 
 def error(name: str, steps: int, draws: int) -> tuple[float, float]:
-    """Return the largest relative error of a log weight, and a log weight."""
+    """Return the largest relative error of a log weight, and the mean log weight."""
     model = machines.load(name)
     base = rbm.uniform_reference(model.n_visible, model.n_hidden, model.weights.dtype)
     single = GeometricRBMPath(base.visible_bias, model)
@@ -66,10 +67,10 @@ def error(name: str, steps: int, draws: int) -> tuple[float, float]:
     with jax.enable_x64(True):
         one, two = (
             run_block(Block(path, BlockedGibbs(), betas, start, 1, np.random.SeedSequence(2)))
-            for path in (single, WeighedInDouble(single, double))
+            for path in (single, DoubleWeightPath(single, double))
         )
     if not np.array_equal(one.position, two.position):
-        raise SystemExit("The two runs took different ways: their weights cannot be compared.")
+        raise SystemExit("The two runs visited different states: the weights are not comparable.")
     return float(np.abs(one.log_weight / two.log_weight - 1).max()), float(two.log_weight.mean())
 
 
@@ -78,7 +79,7 @@ def main() -> None:
     print(
         "| machine | steps | largest relative error | mean log weight |\n| --- | --- | --- | --- |"
     )
-    for name in cells.among(args.machines, machines.SMALL):
+    for name in cells.selected(args.machines, machines.SMALL):
         worst, mean = error(name, args.steps, args.draws)
         print(f"| {name} | {args.steps:,} | {worst:.1e} | {mean:.2f} |", flush=True)
 

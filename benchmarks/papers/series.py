@@ -1,17 +1,15 @@
-"""Schedules against the number of steps: what Figures 2, 3, 5 and 6 of Kiwaki (2015) share."""
+"""Shared function of Figures 2, 3, 5 and 6 of Kiwaki (2015): schedules against steps."""
 
 import cells
 import curves
-
-__all__ = ["draw"]
 
 SCHEDULES = ("VAROPT0.009", "LINEAR", "GMS13", "SM08")
 
 
 def draw(args, names, files: tuple[str, str], exact: dict[str, float] | None = None) -> None:
-    """Compute the cells and draw both figures."""
-    rows, schedules = [], cells.among(args.schedules, SCHEDULES)
-    names = cells.among(args.machines, names)
+    """Compute the cells and draw the figures of the estimate and the effective sample size."""
+    rows, schedules = [], cells.selected(args.schedules, SCHEDULES)
+    names = cells.selected(args.machines, names)
     for machine in names:
         for steps in (k for k in (100, 300, 1_000, 3_000, 10_000, 100_000) if k <= args.steps):
             for schedule in schedules:

@@ -1,45 +1,43 @@
-"""Fit a reference to what is known of the posterior: draws, or its mode.
+"""Fit a reference to draws of the posterior, or to its mode.
 
 Mean and scale come from draws and from the gradients of the log density at them, as the scale of a
 kernel does (`preconditioner.py`): for a Gaussian posterior both are exact from few draws. The fit
 decides only what a run costs, never what it estimates (Surjanovic et al. 2022).
+
+The Laplace reference is the same as `pymc_extras.fit_laplace`; it is written out here because it
+needs nothing but a mode and a Hessian, which the compiled model has.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 
-from scipy import optimize
-
+from pymc_anneal.adaptation.maximise import maximise
 from pymc_anneal.adaptation.preconditioner import estimate_scale
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.model.compile import CompiledModel, as_compiled
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
 
-FAMILIES = ("gaussian", "student_t")
-
-
+Family = Literal["gaussian", "student_t"]
+FAMILIES: tuple[Family, ...] = ("gaussian", "student_t")
+# Draws to which a reference is fitted: more of them do not change it.
 _MAX_DRAWS = 4000
-
-
-_MAX_DENSE = 512  # a density multiplies by the matrix once
-
-
+# Largest dimension in which a reference has correlations: its density costs d^2.
+_MAX_DENSE = 512
+# Prior draws, of which the best is the start of the search for the mode.
 _STARTS = 64
 
 
 def fit_reference(
-    idata: Any,
-    *,
-    model: pm.Model | CompiledModel | None = None,
-    family: str = "gaussian",
+    idata: Any, *, model: pm.Model | CompiledModel | None = None, family: Family = "gaussian"
 ) -> GaussianReference | StudentTReference:
-    """Fit a reference to posterior draws: of NUTS, of an approximation, of an earlier run.
+    """Fit a reference to the posterior draws, or their approximation, of an earlier run.
 
     Parameters
     ----------
@@ -48,10 +46,10 @@ def fit_reference(
         :func:`pymc.sample`, ``pymc.fit(...).sample(...)`` (ADVI), Pathfinder or
         :func:`sample_ais`. The draws need not be exact: they decide what the run costs, not what
         it estimates.
-    model
+    model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context stack.
-    family
-        "gaussian", or "student_t" with 10 degrees of freedom, for posteriors with heavy tails.
+    family : {"gaussian", "student_t"}
+        "student_t" has 10 degrees of freedom, for posteriors with heavy tails.
 
     Returns
     -------
@@ -77,22 +75,23 @@ def fit_reference(
     return fit_to_draws(compiled, draws[spaced], family)
 
 
+@double_precision
 def laplace_reference(
-    model: pm.Model | CompiledModel | None = None,
     *,
-    family: str = "gaussian",
+    model: pm.Model | CompiledModel | None = None,
+    family: Family = "gaussian",
     random_seed: Any = None,
 ) -> GaussianReference | StudentTReference:
     """Fit a reference to the mode of the posterior and the curvature there.
 
     Parameters
     ----------
-    model
+    model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context stack.
-    family
-        "gaussian" or "student_t".
-    random_seed
-        Seed of the prior draws among which the search begins.
+    family : {"gaussian", "student_t"}
+        Family of the reference.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        Seed of the prior draws, the best of which starts the search.
 
     Returns
     -------
@@ -105,57 +104,51 @@ def laplace_reference(
     NotImplementedError
         The model has discrete variables, or a prior whose density is not normalised.
     """
+    _check_family(family)
     compiled = as_compiled(model)
     compiled.require_normalised("A reference other than the prior")
-    start = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
-    with jax.enable_x64(True):
-        log_density = _log_density(compiled)
-        first = start[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(start))))]
-        slope = jax.jit(jax.value_and_grad(lambda x: -log_density(x)))
-        found = optimize.minimize(
-            lambda x: tuple(np.asarray(v, dtype=float) for v in slope(x)),
-            first,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 2000},
-        )
-        curvature = -np.asarray(jax.hessian(log_density)(jnp.asarray(found.x)))
+    draws = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
+    log_density = _log_density(compiled)
+    start = draws[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(draws))))]
+    mode = maximise(log_density, start, maxiter=2000).position
+    curvature = -np.asarray(jax.hessian(log_density)(jnp.asarray(mode)))
     try:
         root = np.linalg.cholesky(np.linalg.inv(curvature))
     except np.linalg.LinAlgError:
         raise ValueError(
             "The log density has no mode with positive curvature in all directions near "
-            f"x = {found.x}: a Laplace approximation does not exist. Use reference='pilot', or fit "
+            f"x = {mode}: a Laplace approximation does not exist. Use reference='pilot', or fit "
             "to posterior draws."
         ) from None
-    return _member(_checked_family(family), found.x, root)
+    return _build(family, mode, root)
 
 
+@double_precision
 def fit_to_draws(
-    compiled: CompiledModel, draws: np.ndarray, family: str = "gaussian"
+    compiled: CompiledModel, draws: np.ndarray, family: Family = "gaussian"
 ) -> GaussianReference | StudentTReference:
     """Fit a reference to draws in the unconstrained space, shape ``(n, d)``."""
-    _checked_family(family)
-    with jax.enable_x64(True):
-        gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
+    _check_family(family)
+    gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
     scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
-    sound = np.isfinite(gradient).all(axis=1)
+    finite = np.isfinite(gradient).all(axis=1)
     # A Newton step from the mean of the draws: exact for a Gaussian, its noise cancels.
-    slope = gradient[sound].mean(axis=0)
+    slope = gradient[finite].mean(axis=0)
     step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale**2 * slope
-    return _member(family, draws[sound].mean(axis=0) + step, scale)
+    return _build(family, draws[finite].mean(axis=0) + step, scale)
 
 
-def _member(family: str, mean: np.ndarray, scale: np.ndarray) -> Any:
+def _build(
+    family: Family, mean: np.ndarray, scale: np.ndarray
+) -> GaussianReference | StudentTReference:
     if family == "gaussian":
         return GaussianReference(mean, scale)
     return StudentTReference(mean, scale)
 
 
-def _checked_family(family: str) -> str:
+def _check_family(family: str) -> None:
     if family not in FAMILIES:
         raise ValueError(f"Unknown `family` {family!r}; expected one of {list(FAMILIES)}.")
-    return family
 
 
 def _log_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.Array]:

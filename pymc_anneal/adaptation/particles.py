@@ -1,17 +1,17 @@
-"""Particles of one density, carried to the next: what the pilot and the moment solver share.
+"""Particle systems on a path: reweight, resample, move; for the pilot and for moment matching.
 
 A step along a path has the discrepancy
 
-    D = log( sum W u^2 * sum W / (sum W u)^2 ),    u = f_{beta'} / f_beta;
+    D = log( sum W u^2 * sum W / (sum W u)^2 ),    u = f_{beta'} / f_beta.
 
-equally weighted particles are carried as far as a wanted one allows, resampled, and moved while the
-transition learns from each move.
+Equally weighted particles take the largest step whose discrepancy does not exceed a limit, are
+resampled, and are moved while the transition is tuned by the diagnostics of each move.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,108 +19,137 @@ import numpy as np
 
 from jax.scipy.special import logsumexp
 
-from pymc_anneal.adaptation.tuning import Report, Trial, Tuner
+from pymc_anneal.adaptation.tuning import Candidate, MoveDiagnostics, Tuner
 from pymc_anneal.annealing.resampling import systematic
-from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition, gradient
-from pymc_anneal.transitions.composition import step_by_parts
+from pymc_anneal.base.contracts import (
+    KernelState,
+    NanDensityError,
+    Path,
+    PyTree,
+    Scalar,
+    StepInfo,
+    Transition,
+    gradient,
+)
 
+# Discrepancy of a step: a conditional effective sample size of exp(-1/4) = 78 % of the particles.
 _DISCREPANCY = 0.25
-
-
-_STUCK = 0.1  # an acceptance probability below which a particle stays where it is
+# Particles whose acceptance probability is below this count as stuck.
+_STUCK = 0.1
 
 
 class Increment(NamedTuple):
-    """What a step does to the weights.
+    """Weights of one step of a particle system.
 
     Attributes
     ----------
-    log_u : ndarray, shape (n,)
-    log_mean, discrepancy : float
-        Log of the mean of ``u``, and ``D`` among the particles of non-zero density.
+    log_u : Array, shape (n,)
+        Log increments of the weights.
+    log_mean : Array, shape ()
+        Log of the mean of ``u``.
+    discrepancy : Array, shape ()
+        ``D`` among the particles of non-zero density.
     """
 
-    log_u: Any
-    log_mean: Any
-    discrepancy: Any
+    log_u: jax.Array
+    log_mean: jax.Array
+    discrepancy: jax.Array
 
 
 @dataclass(frozen=True)
 class ParticleSystem:
-    """Equally weighted particles, and the transition under tuning that moves them."""
+    """Equally weighted particles, and the transition under tuning that moves them.
+
+    Attributes
+    ----------
+    state : KernelState
+        Leaves of shape ``(n, ...)``.
+    tuner : Tuner
+    """
 
     state: KernelState
     tuner: Tuner
 
     @classmethod
-    def begin(
-        cls, path: Path, transition: Transition, key: jax.Array, position
+    def create(
+        cls, path: Path, transition: Transition, key: jax.Array, position: np.ndarray
     ) -> "ParticleSystem":
-        """Return particles at the start of a path, positions of shape ``(n, d)``."""
-        state = _initial(path, transition, key, position)
-        return cls(state, Tuner.of(transition, position))
+        """Place particles at the start of a path, positions of shape ``(n, d)``."""
+        state = _initial_state(path, transition, key, position)
+        return cls(state, Tuner.create(transition, position))
 
-    def ahead(self, path: Path, beta: float) -> tuple[float, Increment]:
-        """Find how far the particles can be carried from ``beta``, at most to 1."""
-        stop, step = jax.device_get(_bisect(path, self.state.terms, beta))
-        increment = Increment(step.log_u, float(step.log_mean), float(step.discrepancy))
+    def next_beta(self, path: Path, beta: float) -> tuple[float, Increment]:
+        """Find the largest temperature, at most 1, that one step from ``beta`` reaches."""
+        stop, increment = jax.device_get(_largest_step(path, self.state.terms, beta))
         return float(stop), increment
 
-    def resampled(
+    def resample(
         self, path: Path, beta: float, log_u: np.ndarray, rng: np.random.Generator
     ) -> "ParticleSystem":
-        """Carry the particles to ``beta``: resample them, and give the transition their scale."""
+        """Resample the particles by their increments, and rescale the transition to ``beta``."""
         weight = np.exp(log_u - log_u.max())
-        slope = partial(_slope, path, self.state.position, beta)
-        tuner = self.tuner.rescaled(np.asarray(self.state.position), weight, slope)
+        slope = partial(_gradient_array, path, self.state.position, beta)
+        tuner = self.tuner.rescale(np.asarray(self.state.position), weight, slope)
         return ParticleSystem(_take(self.state, systematic(rng, weight, len(weight))), tuner)
 
-    def moved(
-        self, path: Path, beta: float, key: jax.Array, trials: Sequence[Trial], stuck: bool = True
+    def move_and_tune(
+        self,
+        path: Path,
+        beta: float,
+        key: jax.Array,
+        candidates: Sequence[Candidate],
+        stuck: bool = True,
     ) -> "ParticleSystem":
-        """Move the particles twice for each trial, and learn from it.
+        """Move the particles twice with each candidate, and tune the transition by it.
 
         Parameters
         ----------
         path, beta
             The density.
         key
-            Randomness.
-        trials
-            What to try.
+            Source of randomness.
+        candidates
+            Effort levels to try, in turn.
         stuck
-            Whether a few particles that cannot move at all shorten the steps of the others.
+            Whether a few particles that reject nearly always shorten the steps of all.
 
         Raises
         ------
         NanDensityError
-            The log density is NaN at a sound proposal.
+            The log density is NaN at a proposal that is not a divergence.
         """
         state, tuner = self.state, self.tuner
-        for i, trial in enumerate(trials):
-            state, report = _move_twice(path, tuner.built(trial), state, key, beta, i)
-            report = jax.device_get(report)
-            if report.nan:
-                raise NanDensityError(report.nan_position)
-            share = report.stuck if stuck else np.zeros_like(report.stuck)
-            learned = Report(report.accept_rate, share, report.first, report.second)
-            tuner = tuner.learned(trial, learned)
+        for i, candidate in enumerate(candidates):
+            state, found = _move_twice(path, tuner.build(candidate), state, key, beta, i)
+            moves = jax.device_get(found)
+            if moves.nan:
+                raise NanDensityError(moves.nan_position)
+            share = moves.stuck_share if stuck else np.zeros_like(moves.stuck_share)
+            diagnostics = MoveDiagnostics(moves.accept_rate, share, moves.first, moves.second)
+            tuner = tuner.update(candidate, diagnostics)
         return ParticleSystem(state, tuner)
 
-    def settled(self) -> "ParticleSystem":
-        """Return the particles with the best transition next to the present one."""
-        return replace(self, tuner=self.tuner.settled())
+    def keep_best(self) -> "ParticleSystem":
+        """Choose the best effort level next to the current one."""
+        return replace(self, tuner=self.tuner.keep_best())
 
 
 @jax.jit
-def _initial(path: Path, transition, key, position) -> KernelState:
+def _initial_state(
+    path: Path, transition: Transition, key: jax.Array, position: jax.Array
+) -> KernelState:
     position = jnp.asarray(position)
     return KernelState(position, path.evaluate(position), transition.init(key, position))
 
 
-class _MoveReport(NamedTuple):
+class _Moves(NamedTuple):
+    """Diagnostics of two moves, by part of the transition; and the first NaN.
+
+    `MoveDiagnostics` as JAX arrays, ``nan`` of shape () and ``nan_position`` of shape (d,).
+    """
+
     accept_rate: jax.Array
-    stuck: jax.Array
+    stuck_share: jax.Array
     first: jax.Array
     second: jax.Array
     nan: jax.Array
@@ -128,24 +157,26 @@ class _MoveReport(NamedTuple):
 
 
 @jax.jit
-def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
-    kernel = kernel.at(beta)
+def _move_twice(
+    path: Path,
+    transition: Transition,
+    state: KernelState,
+    key: jax.Array,
+    beta: Scalar,
+    number: int,
+) -> tuple[KernelState, _Moves]:
+    kernel = transition.at(beta)
     keys = jax.random.split(jax.random.fold_in(key, number))
 
-    def move(state: KernelState, key):
-        state, infos = step_by_parts(kernel, key, state, path, beta)
-        accept = jnp.stack([info.accept_rate.mean() for info in infos])
-        stuck = jnp.stack([(info.accept_rate < _STUCK).mean() for info in infos])
-        nan = jnp.concatenate([info.nan for info in infos])
-        at = jnp.argmax(nan)
-        where = jnp.concatenate([info.nan_position for info in infos])[at]
-        return state, (path.velocity(state.terms, beta), accept, stuck, nan[at], where)
+    def move(state: KernelState, key: jax.Array) -> tuple[KernelState, tuple[jax.Array, ...]]:
+        state, infos = kernel.step_by_part(key, state, path, beta)
+        return state, (path.velocity(state.terms, beta), *_summarise(infos))
 
     start = path.velocity(state.terms, beta)
     state, ((middle, end), accept, stuck, nan, where) = jax.lax.scan(move, state, keys)
-    return state, _MoveReport(
+    return state, _Moves(
         accept_rate=accept.mean(axis=0),
-        stuck=stuck.mean(axis=0),
+        stuck_share=stuck.mean(axis=0),
         first=0.5 * (_correlation(start, middle) + _correlation(middle, end)),
         second=_correlation(start, end),
         nan=nan.any(),
@@ -153,10 +184,20 @@ def _move_twice(path: Path, kernel, state: KernelState, key, beta, number):
     )
 
 
+def _summarise(infos: Sequence[StepInfo]) -> tuple[jax.Array, ...]:
+    """Return acceptance and stuck share by part, shape (parts,), and the first NaN proposal."""
+    accept = jnp.stack([info.accept_rate.mean() for info in infos])
+    stuck = jnp.stack([(info.accept_rate < _STUCK).mean() for info in infos])
+    nan = jnp.concatenate([info.nan for info in infos])
+    first = jnp.argmax(nan)
+    where = jnp.concatenate([info.nan_position for info in infos])[first]
+    return accept, stuck, nan[first], where
+
+
 _gradient = jax.jit(gradient)
 
 
-def _slope(path: Path, position: jax.Array, beta: float) -> np.ndarray:
+def _gradient_array(path: Path, position: jax.Array, beta: float) -> np.ndarray:
     return np.asarray(_gradient(path, position, beta))
 
 
@@ -166,20 +207,20 @@ def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
 
 
-def _discrepancy(log_u) -> jax.Array:
-    """``D`` of equally weighted increments, those of weight zero left out."""
+def _discrepancy(log_u: jax.Array) -> jax.Array:
+    """``D`` of equally weighted increments; those of zero weight are left out."""
     count = jnp.isfinite(log_u).sum()
     return logsumexp(2 * log_u) - 2 * logsumexp(log_u) + jnp.log(count)
 
 
 @jax.jit
-def _bisect(path: Path, terms, beta):
-    """Find the next temperature, by bisection over the log of the step."""
+def _largest_step(path: Path, terms: PyTree, beta: Scalar) -> tuple[jax.Array, Increment]:
+    """Find the next temperature by bisection over the log of the step."""
 
-    def fits(step):
+    def fits(step: Scalar) -> jax.Array:
         return _discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
 
-    def halve(_, bounds):
+    def halve(_: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = bounds
         middle = 0.5 * (low + high)
         good = fits(jnp.exp(middle))
@@ -196,4 +237,5 @@ def _bisect(path: Path, terms, beta):
 
 @jax.jit
 def _take(state: KernelState, index: np.ndarray) -> KernelState:
-    return jax.tree.map(lambda a: a[index], state)
+    taken: KernelState = jax.tree.map(lambda a: a[index], state)
+    return taken

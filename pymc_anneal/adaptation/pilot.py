@@ -1,15 +1,14 @@
-"""The pilot: a short adaptive run that surveys the path and tunes the transition.
+"""The pilot: a short adaptive run that measures the path and tunes the transition.
 
-From prior draws, beta rises so that each step has the discrepancy
+From draws of the reference, beta rises so that each step has the discrepancy
 
-    D = log( sum W u^2 * sum W / (sum W u)^2 ) = target,    u = f_{beta'} / f_beta,
+    D = log( sum W u^2 * sum W / (sum W u)^2 ) = 1/4,    u = f_{beta'} / f_beta,
 
-that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016); the step is
-found by bisection in log scale and may be as small as floating point allows. After each step the
-particles are resampled and moved (:mod:`cloud`), and while they move the kernel is tuned
-(:mod:`tuner`).
+that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016). The step is found
+by bisection in log scale and may be as small as floating point allows. After each step the
+particles are resampled and moved (`particles.py`), and the moves tune the kernel (`tuning.py`).
 
-Nothing of the pilot enters the estimate.
+No particle of the pilot enters the estimate.
 """
 
 from collections.abc import Callable
@@ -19,17 +18,19 @@ import jax
 import numpy as np
 
 from pymc_anneal.adaptation.particles import ParticleSystem
-from pymc_anneal.adaptation.tuning import by_temperature
+from pymc_anneal.adaptation.tuning import Tuner, by_temperature
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import key_of
 
+# Temperatures after which prior and likelihood are taken to be too far apart to anneal.
 _MAX_TEMPERATURES = 2000
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """What the pilot found.
+    """Results of the pilot.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class Pilot:
     discrepancy : ndarray, shape (m,)
         ``D`` of each step among the particles of non-zero likelihood.
     log_reference_mass : float
-        Log share of prior draws with non-zero likelihood.
+        Log share of the draws of the reference that have non-zero likelihood.
     transition : Transition
         The tuned transition.
     tau : ndarray, shape (m,)
@@ -47,11 +48,11 @@ class Pilot:
         Evaluations of gradient or density of the transition at ``betas[1:]``.
     accept_rate : ndarray, shape (m,)
     log_z : float
-        Sequential Monte Carlo estimate of the log evidence, for comparison only.
+        Sequential Monte Carlo estimate of the log evidence, in nats; for comparison only.
     position : ndarray, shape (n, d)
         Particles at ``beta = 1``.
     evaluations : int
-        Evaluations of gradient or density that the pilot took.
+        Evaluations of gradient or density of the whole pilot.
     """
 
     betas: np.ndarray
@@ -78,13 +79,20 @@ class Pilot:
 
 
 class PilotTooLongError(ValueError):
-    """The pilot took more evaluations than it was allowed: ``evaluations`` of them."""
+    """The pilot needs more evaluations than it was allowed.
+
+    Attributes
+    ----------
+    evaluations : int
+        Evaluations spent until then.
+    """
 
     def __init__(self, message: str, evaluations: int):
         super().__init__(message)
         self.evaluations = evaluations
 
 
+@double_precision
 def run_pilot(
     path: Path,
     transition: Transition,
@@ -93,7 +101,7 @@ def run_pilot(
     report: Callable[[PilotProgress], None] = lambda progress: None,
     max_evaluations: float = np.inf,
 ) -> Pilot:
-    """Survey the path and tune the transition.
+    """Measure the path and tune the transition.
 
     Parameters
     ----------
@@ -109,7 +117,7 @@ def run_pilot(
     report
         Called after each temperature.
     max_evaluations
-        Of gradient or density.
+        Largest number of evaluations of gradient or density.
 
     Returns
     -------
@@ -118,61 +126,63 @@ def run_pilot(
     Raises
     ------
     NanDensityError
-        The log density is NaN at a prior draw or a sound proposal.
+        The log density is NaN at a draw or at a proposal that is not a divergence.
     ValueError
         The likelihood is zero at every draw, or infinite at one.
     PilotTooLongError
         More than ``max_evaluations`` were needed.
     """
     seed_numpy, seed_jax = seed.spawn(2)
-    rng = np.random.default_rng(seed_numpy)
-    with jax.enable_x64(True):
-        key = key_of(seed_jax)
-        cloud = ParticleSystem.begin(path, transition, key, position)
-        log_mass = _check_start(path, cloud.state)
-        betas, records, log_z, evaluations = [0.0], [], 0.0, 0
-        while betas[-1] < 1:
-            beta, step = cloud.ahead(path, betas[-1])
-            log_z += step.log_mean
-            key = jax.random.fold_in(key, len(betas))
-            trials = cloud.tuner.trials(first=len(betas) == 1)
-            cloud = cloud.resampled(path, beta, step.log_u, rng)
-            cloud = cloud.moved(path, beta, key, trials).settled()
-            tuner = cloud.tuner
-            evaluations += 2 * len(trials) * tuner.cost * len(position)
-            betas.append(beta)
-            records.append((step.discrepancy, tuner))
-            report(PilotProgress(beta, log_z, tuner.n_steps, tuner.accept_rate))
-            if evaluations > max_evaluations:
-                raise PilotTooLongError(
-                    f"the pilot took more than {max_evaluations:.3g} evaluations, at beta = "
-                    f"{beta:.4g}",
-                    evaluations,
-                )
-            if len(betas) > _MAX_TEMPERATURES:
-                raise ValueError(
-                    f"The pilot took {_MAX_TEMPERATURES} temperatures to reach beta = {beta:.3g}. "
-                    "Prior and likelihood are too far apart to anneal between them: use a prior "
-                    "nearer to the data, or check the likelihood's scale."
-                )
-        tuners = [t for _, t in records]
-        tuned = by_temperature(betas[1:], tuners)  # in double precision
+    rng, key = np.random.default_rng(seed_numpy), key_of(seed_jax)
+    particles = ParticleSystem.create(path, transition, key, position)
+    log_mass = _check_start(path, particles.state)
+    betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
+    log_z, evaluations = 0.0, 0
+    while betas[-1] < 1:
+        beta, step = particles.next_beta(path, betas[-1])
+        log_z += float(step.log_mean)
+        key = jax.random.fold_in(key, len(betas))
+        candidates = particles.tuner.candidates(first=len(betas) == 1)
+        particles = particles.resample(path, beta, np.asarray(step.log_u), rng)
+        particles = particles.move_and_tune(path, beta, key, candidates).keep_best()
+        tuner = particles.tuner
+        evaluations += 2 * len(candidates) * tuner.cost * len(position)
+        betas.append(beta)
+        discrepancy.append(float(step.discrepancy))
+        tuners.append(tuner)
+        report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate))
+        _check_length(betas, evaluations, max_evaluations)
     return Pilot(
         betas=np.array(betas),
-        discrepancy=np.array([d for d, _ in records]),
+        discrepancy=np.array(discrepancy),
         log_reference_mass=log_mass,
-        transition=tuned,
+        transition=by_temperature(betas[1:], tuners),
         tau=np.array([t.tau for t in tuners]),
         cost=np.array([t.cost for t in tuners]),
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
-        position=np.asarray(cloud.state.position),
+        position=np.asarray(particles.state.position),
         evaluations=evaluations,
     )
 
 
+def _check_length(betas: list[float], evaluations: int, max_evaluations: float) -> None:
+    if evaluations > max_evaluations:
+        raise PilotTooLongError(
+            f"the pilot took more than {max_evaluations:.3g} evaluations, at beta = "
+            f"{betas[-1]:.4g}",
+            evaluations,
+        )
+    if len(betas) > _MAX_TEMPERATURES:
+        raise ValueError(
+            f"The pilot took {_MAX_TEMPERATURES} temperatures to reach beta = {betas[-1]:.3g}. "
+            "Prior and likelihood are too far apart to anneal between them: use a prior "
+            "nearer to the data, or check the likelihood's scale."
+        )
+
+
 def _check_start(path: Path, state: KernelState) -> float:
-    """Return the log share of draws with a non-zero likelihood; raise where there is none."""
+    """Return the log share of draws with a non-zero likelihood, or raise if there are none."""
     ratio = np.asarray(path.log_ratio(state.terms, 0.0, 1.0))
     nan = np.isnan(ratio) | np.isnan(np.asarray(path.log_density(state.terms, 0.0)))
     if nan.any():
@@ -181,11 +191,11 @@ def _check_start(path: Path, state: KernelState) -> float:
         raise ValueError(
             "The log likelihood is +inf at a prior draw: the likelihood is not a density there."
         )
-    alive = np.isfinite(ratio).mean()
-    if alive == 0:
+    nonzero = np.isfinite(ratio).mean()
+    if nonzero == 0:
         raise ValueError(
             f"The likelihood is zero at all of {len(ratio)} prior draws: prior and data "
             "contradict each other, or a potential forbids (nearly) all of the prior. Check the "
             "support of the likelihood; widen or move the prior."
         )
-    return float(np.log(alive))
+    return float(np.log(nonzero))

@@ -1,10 +1,10 @@
-"""How many steps and particles a wanted error takes.
+"""The plan: steps and particles that a wanted error needs.
 
 With ``S`` the variance of the log weights, ``RSE^2 = (exp(S) - 1) / N``, and ``S`` falls as
 ``1/K``. With perfect transitions ``S = Lambda^2 / K``; a trial run, frozen like the counted one,
-measures what the real transitions make of it. At a fixed cost ``N K`` the error is smallest for
-small ``S``; from ``S = 1/2`` on there is little to gain (a factor 1.3 above the limit), and the
-weights are even enough to be draws from the posterior.
+measures ``S`` with the real transitions. At a fixed cost ``N K`` the error is smallest for small
+``S``; below ``S = 1/2`` there is little to gain (a factor 1.3 above the limit), and the weights
+are even enough to be draws from the posterior.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from scipy.interpolate import PchipInterpolator
 
 from pymc_anneal.adaptation.pilot import Pilot
 
+# Variance of the log weights at which a run is planned.
 TARGET_VARIANCE = 0.5
-
-
+# Smallest number of steps of a planned run.
 MIN_STEPS = 16
+# Largest exponent in exp(S): float64 overflows above 709.
+_MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,15 @@ class Plan:
     Attributes
     ----------
     steps : int
-        K.
+        Number of steps K.
     particles : int
-        N.
+        Number of particles N over all chains.
     predicted_mcse : float
-        Error of the log evidence to expect, in nats.
+        Predicted Monte Carlo standard error of the log evidence, in nats.
     predicted_seconds : float
-        Time to expect, NaN where unknown.
+        Predicted time; NaN if unknown.
     evaluations : int
-        Evaluations of gradient or density that the trials took.
+        Evaluations of gradient or density of the trials.
     """
 
     steps: int
@@ -47,18 +49,23 @@ class Plan:
 
 
 def effective_length(pilot: Pilot) -> np.ndarray:
-    """Length of the path between the pilot's temperatures, for transitions as they are.
+    """Return the length of the path between the pilot's temperatures, mixing included.
 
     The variance of the log weights is ``int g tau / n`` for ``n(beta)`` steps per unit of beta
     and autocorrelation time ``tau``, its cost ``int c n`` with ``c`` gradients a step. At a fixed
     cost the best density of steps is ``n ~ sqrt(g tau / c)``; for perfect transitions of equal
     cost this is the variational schedule of Kiwaki (2015).
+
+    Returns
+    -------
+    ndarray, shape (m,)
     """
-    return np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)
+    length: np.ndarray = np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)
+    return length
 
 
 def predicted_cost(pilot: Pilot) -> float:
-    """Gradients a particle takes for a variance of one, under the best schedule."""
+    """Return the gradients per particle for a variance of one, under the best schedule."""
     return float(np.sqrt(pilot.discrepancy * pilot.tau * pilot.cost).sum() ** 2)
 
 
@@ -84,21 +91,21 @@ def make_plan(
     Parameters
     ----------
     variance
-        Variance of the trial's log weights.
+        Variance of the trial's log weights, in nats squared.
     steps
         Steps of the trial.
     fixed_steps
-        Steps the user asks for.
+        Number of steps set by the user, or None.
     particles
-        Particles the user asks for, the least to run.
+        Smallest number of particles.
     target_mcse
-        Wanted error.
+        Wanted Monte Carlo standard error, in nats.
     log_reference_mass
         Log share of particles with non-zero likelihood.
     seconds
-        Time for one particle and one step.
+        Time of one step of one particle.
     budget_seconds
-        Time for the whole run: particles beyond those asked for, and then steps, are cut to it.
+        Time for the whole run. Particles beyond the smallest number are cut first, then steps.
 
     Returns
     -------
@@ -109,7 +116,8 @@ def make_plan(
     affordable = budget_seconds / max(seconds, 1e-12)  # particles times steps
     if fixed_steps is None and planned * particles > affordable:
         planned = max(MIN_STEPS, int(affordable / particles))
-    relative = np.exp(min(variance * steps / planned - log_reference_mass, 700.0)) - 1
+    exponent = min(variance * steps / planned - log_reference_mass, _MAX_EXPONENT)
+    relative = np.exp(exponent) - 1
     needed = min(relative / np.expm1(target_mcse**2), affordable / planned)
     count = particles if fixed_steps else max(particles, int(np.ceil(needed)))
     return Plan(
@@ -120,12 +128,25 @@ def make_plan(
     )
 
 
-def refine(betas: np.ndarray, discrepancy: np.ndarray, pilot: Pilot) -> np.ndarray:
-    """Effective length of the steps of a finished run, for the schedule of the next one."""
+def refine_length(betas: np.ndarray, discrepancy: np.ndarray, pilot: Pilot) -> np.ndarray:
+    """Return the effective length of the steps of a finished run, for the next schedule.
+
+    Parameters
+    ----------
+    betas, discrepancy : ndarray, shapes (K + 1,) and (K,)
+        Of the finished run.
+    pilot
+        Source of autocorrelation times and costs, interpolated in beta.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+    """
     middle = 0.5 * (betas[1:] + betas[:-1])
     factor = pilot.tau / pilot.cost
     if len(factor) > 1:
         factor = np.exp(
             PchipInterpolator(pilot.betas[1:], np.log(factor))(middle.clip(pilot.betas[1], 1))
         )
-    return np.sqrt(discrepancy * factor)
+    length: np.ndarray = np.sqrt(discrepancy * factor)
+    return length

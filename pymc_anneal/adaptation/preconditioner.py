@@ -1,26 +1,27 @@
-"""The scale of a density from weighted particles, and from the gradients at them.
+"""The scale of a density, from weighted particles and the gradients at them.
 
-A kernel moves in coordinates ``z``, ``x = S z``, in which the density should be as round as it can
-be made. With the gradient ``g`` of the log density at each particle, ``S S'`` is the geometric mean
-of ``A = Cov(x)`` and ``B = Cov(g)^-1``, the solution of
+A kernel moves in coordinates ``z``, ``x = S z``, in which the density should be as isotropic as
+possible. With the gradient ``g`` of the log density at each particle, ``S S'`` is the geometric
+mean of ``A = Cov(x)`` and ``B = Cov(g)^-1``, the solution of
 
     M Cov(g) M = Cov(x),    M = S S',
 
 which minimises the Fisher divergence between the density and a Gaussian of covariance ``M``. For a
-Gaussian density ``g = -M^-1 (x - mean)``, and ``M`` comes out exactly from any ``d + 1`` particles:
-the noise of ``Cov(x)`` and of ``Cov(g)`` is the same and cancels. The diagonal form is
+Gaussian density ``g = -M^-1 (x - mean)``, and ``M`` is exact from any ``d + 1`` particles: the
+noise of ``Cov(x)`` and of ``Cov(g)`` is the same and cancels. The diagonal form is
 ``S_i^2 = sd(x_i) / sd(g_i)``. Without gradients ``M = Cov(x)``, its correlations shrunk.
 """
 
 import numpy as np
 
+# Largest dimension of a dense scale in a kernel, which multiplies by the matrix at every step.
 _MAX_DENSE = 64
-
-
+# Robust standard deviations at which values are clipped, so that tails do not set the scale.
 _CLIP = 5.0
-
-
+# Added to the diagonal of correlation matrices, so that they have an inverse.
 _RIDGE = 1e-3
+# Interquartile range of a standard normal distribution.
+_NORMAL_IQR = 1.349
 
 
 def estimate_scale(
@@ -30,7 +31,7 @@ def estimate_scale(
     dense: bool = True,
     largest: int = _MAX_DENSE,
 ) -> np.ndarray:
-    """Return the scale of a density.
+    """Estimate the scale of a density.
 
     Parameters
     ----------
@@ -39,28 +40,28 @@ def estimate_scale(
     weight : ndarray, shape (n,)
         Their weights, not all zero.
     gradient : ndarray, shape (n, d), optional
-        Gradients of the log density at the particles; those that are not finite are left out.
+        Gradients of the log density at the particles; rows that are not finite are left out.
     dense
-        Whether correlations may count.
+        Whether to estimate correlations.
     largest
-        Dimension up to which they do: a kernel multiplies by the matrix at every step.
+        Largest dimension in which correlations are estimated.
 
     Returns
     -------
     ndarray, shape (d,) or (d, d)
-        One factor for each coordinate, or a Cholesky factor where the dimension is low and the
+        One factor for each coordinate, or a Cholesky factor if the dimension is low and the
         particles are many.
     """
     if gradient is not None:
-        sound = np.isfinite(gradient).all(axis=1) & (weight > 0)
-        if sound.sum() < 2:
+        finite = np.isfinite(gradient).all(axis=1) & (weight > 0)
+        if finite.sum() < 2:
             gradient = None
         else:
-            position, weight, gradient = position[sound], weight[sound], gradient[sound]
+            position, weight, gradient = position[finite], weight[finite], gradient[finite]
     weight = weight / weight.sum()
     ess, d = 1 / (weight**2).sum(), position.shape[1]
-    x = _centred(position, weight)
-    g = x if gradient is None else _centred(gradient, weight)
+    x = _clip_and_centre(position, weight)
+    g = x if gradient is None else _clip_and_centre(gradient, weight)
     deviation = np.sqrt(weight @ x**2) if gradient is None else _balance(weight, x, g)
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
     if not dense or d == 1 or d > largest or ess < 2 * d:
@@ -69,34 +70,39 @@ def estimate_scale(
         ridge = d / (d + ess)
         correlation = (1 - ridge) * _covariance(x / deviation, weight) + ridge * np.eye(d)
     else:
-        ridge = _RIDGE * np.eye(d)
+        diagonal = _RIDGE * np.eye(d)
         correlation = _geometric_mean(
-            _covariance(x / deviation, weight) + ridge, _covariance(g * deviation, weight) + ridge
+            _covariance(x / deviation, weight) + diagonal,
+            _covariance(g * deviation, weight) + diagonal,
         )
-    return deviation[:, None] * np.linalg.cholesky(correlation)
+    root: np.ndarray = deviation[:, None] * np.linalg.cholesky(correlation)
+    return root
 
 
 def _balance(weight: np.ndarray, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Return ``sqrt(sd(x) / sd(g))`` by coordinate, shape (d,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return ((weight @ x**2) / (weight @ g**2)) ** 0.25
+        ratio: np.ndarray = (weight @ x**2) / (weight @ g**2)
+    return np.asarray(ratio**0.25)
 
 
 def _covariance(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    return (x.T * weight) @ x
+    covariance: np.ndarray = (x.T * weight) @ x
+    return covariance
 
 
 def _geometric_mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve ``M B M = A`` for a positive definite ``M``."""
+    """Solve ``M B M = A`` for a positive definite ``M``, shape (d, d)."""
     value, vector = np.linalg.eigh(b)
     root = (vector * np.sqrt(value)) @ vector.T
     inverse = (vector / np.sqrt(value)) @ vector.T
     value, vector = np.linalg.eigh(root @ a @ root)
-    mean = inverse @ (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T @ inverse
-    return 0.5 * (mean + mean.T)
+    mean: np.ndarray = inverse @ (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T @ inverse
+    return np.asarray(0.5 * (mean + mean.T))
 
 
-def _centred(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Clip to five robust standard deviations, so that tails do not set the scale, and centre."""
+def _clip_and_centre(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Clip to five robust standard deviations about the median, and centre; shape (n, d)."""
     order = np.argsort(values, axis=0)
     ranked = np.take_along_axis(values, order, axis=0)
     mass = np.cumsum(weight[order], axis=0)
@@ -104,6 +110,7 @@ def _centred(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
         np.take_along_axis(ranked, (mass >= p).argmax(axis=0)[None], axis=0)[0]
         for p in (0.25, 0.5, 0.75)
     )
-    spread = _CLIP * np.where(q3 > q1, q3 - q1, np.inf) / 1.349
+    spread = _CLIP * np.where(q3 > q1, q3 - q1, np.inf) / _NORMAL_IQR
     clipped = np.clip(values, q2 - spread, q2 + spread)
-    return clipped - weight @ clipped
+    centred: np.ndarray = clipped - weight @ clipped
+    return centred

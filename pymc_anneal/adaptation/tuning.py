@@ -1,16 +1,16 @@
-"""Tuning of a transition by the pilot, from what its moves report.
+"""Tuning of a transition by the pilot, from the diagnostics of its moves.
 
 A kernel's ``scale`` is set to the spread of the particles, its ``step_size`` to its target
-acceptance, and its ``n_steps`` to the least
+acceptance, and its ``n_steps`` to the effort level of least
 
     cost tau,    tau = 1 + 2 (rho_1 + rho_2 + ...),
 
-evaluations a transition times integrated autocorrelation time, where ``rho`` are the
-autocorrelations of the velocity of the path: the weights depend on nothing else. Two moves in a
-row give ``rho_1`` and ``rho_2``, and ``rho_{l+1} / rho_l`` is taken to stay what it is there.
+evaluations of a transition times integrated autocorrelation time, where ``rho`` are the
+autocorrelations of the velocity of the path: the weights depend on nothing else. Two consecutive
+moves give ``rho_1`` and ``rho_2``; the ratio ``rho_{l+1} / rho_l`` is assumed to stay the same.
 
-Of a composition every part that leaves something open is tuned in turn, the others as they are at
-that moment; ``cost`` and ``tau`` are those of the whole.
+Every part of a composition is tuned in turn, the others as they are at that moment; ``cost`` and
+``tau`` are those of the whole.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,278 +22,300 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.adaptation.preconditioner import estimate_scale
-from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.contracts import Transition, Tuning
 from pymc_anneal.transitions.by_temperature import TunedTransition
-from pymc_anneal.transitions.composition import Composition, parts_of
-from pymc_anneal.transitions.on_coordinates import BlockTransition
 
-
-def needs_pilot(kernel: Any) -> bool:
-    """Whether a kernel has parameters that are to be tuned."""
-    return any(leaf is None for leaf in jax.tree.leaves(kernel, is_leaf=lambda x: x is None))
-
-
-_RUNGS = 24
-
-
-_MOVES = 3
-
-
-_FIRST_MOVES = 7
-
-
-_MEMORY = 0.7  # weight of the past in the smoothed scores of the ladder
-
-
+# Effort levels: the highest is a trajectory of 16 periods at unit scale, or 2,900 proposals.
+_LEVELS = 24
+# Pairs of moves at a temperature: one at the current level and one at each of its neighbours;
+# more at the first temperature, where nothing is known yet.
+_MOVES, _FIRST_MOVES = 3, 7
+# Weight of the past in the smoothed scores of the levels.
+_MEMORY = 0.7
+# Temperatures of a tuned transition are padded to a multiple: shapes are compiled in.
 _PADDING = 32
+# Range of the first autocorrelation: antithetic moves are not counted below tau = 1/2, and a first
+# autocorrelation near one is too noisy to divide by.
+_LEAST_CORRELATION, _MOST_CORRELATION = -0.25, 0.99
+# Largest assumed decay rate of autocorrelations: tau at most 1 + 40 rho_1.
+_SLOWEST_DECAY = 0.95
 
 
-class Report(NamedTuple):
-    """What two moves in a row tell: ``accept_rate`` and ``stuck`` by part, two correlations."""
+class MoveDiagnostics(NamedTuple):
+    """Diagnostics of two consecutive moves.
+
+    Attributes
+    ----------
+    accept_rate, stuck_share : ndarray, shape (parts,)
+        Mean acceptance probability, and share of the particles that hardly ever accept.
+    first, second : float
+        Autocorrelation of the velocity at lags one and two.
+    """
 
     accept_rate: Sequence[float]
-    stuck: Sequence[float]
+    stuck_share: Sequence[float]
     first: float
     second: float
 
 
-class Trial(NamedTuple):
-    """Which part of the transition to try, and on which rung of its ladder of efforts."""
+class Candidate(NamedTuple):
+    """An effort level to try for one part of the transition."""
 
     part: int
-    rung: int
+    level: int
+
+
+def needs_pilot(transition: Transition) -> bool:
+    """Whether a transition has parameters to tune."""
+    return any(part.tuning.free for part in transition.parts)
 
 
 def autocorrelation_time(first: float, second: float) -> float:
     """Integrated autocorrelation time from the autocorrelations at lags one and two.
 
     ``1 + 2 (rho_1 + rho_2 / (1 - rho_2 / rho_1))``, at least 1/2; the ratio is kept within
-    [rho_1, 0.95], between a process of first order and one with a slow part.
+    [rho_1, 0.95], between a process of first order and one with a slow component.
     """
-    first = min(max(first, -0.25), 0.99)
+    first = min(max(first, _LEAST_CORRELATION), _MOST_CORRELATION)
     if first <= 0:
         return max(1 + 2 * first, 0.5)
-    ratio = min(max(second / first, first), max(0.95, first))
+    ratio = min(max(second / first, first), max(_SLOWEST_DECAY, first))
     return 1 + 2 * first / (1 - ratio)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One kernel under tuning, and what has been learned about it."""
+class KernelTuning:
+    """One kernel under tuning.
 
-    kernel: Any
-    place: BlockTransition | None
-    columns: Any  # of the positions: those that it moves
-    free: frozenset[str]
+    Attributes
+    ----------
+    kernel : Transition
+        The kernel as it was given.
+    columns : index
+        Columns of the positions that it moves.
+    step_limit : float
+        Largest step size that reaches the target acceptance.
+    scale : ndarray, shape (width,) or (width, width)
+    level : int
+        Current effort level.
+    scores : ndarray, shape (levels,)
+        Smoothed ``log(cost tau)`` by level; NaN if a level has not been tried.
+    """
+
+    kernel: Transition
+    columns: Any
     step_limit: float
     scale: np.ndarray
-    rung: int
+    level: int
     scores: np.ndarray
 
     @classmethod
-    def of(cls, kernel: Transition, position: np.ndarray) -> "_Part":
-        place = kernel if isinstance(kernel, BlockTransition) else None
-        coordinates = getattr(kernel, "coordinates", None)
-        columns = slice(None) if coordinates is None else np.array(coordinates, dtype=int)
-        kernel = kernel.kernel if isinstance(kernel, BlockTransition) else kernel
-        names = ("step_size", "n_steps", "scale")
+    def create(cls, kernel: Transition, position: np.ndarray) -> "KernelTuning":
+        """Start the tuning of a kernel with positions of shape ``(n, d)``."""
+        moved = kernel.moved_coordinates
+        columns = slice(None) if moved is None else np.array(moved, dtype=int)
         width = position[:, columns].shape[1]
-        d = 1 if getattr(kernel, "one_at_a_time", False) else max(width, 1)
-        # Optimal scalings: d^(-1/4) for HMC (Beskos et al. 2013), d^(-1/2) for a random walk.
-        limit = 1.2 * d**-0.25 if getattr(kernel, "target_accept", 0) > 0.5 else 2.4 * d**-0.5
         return cls(
             kernel=kernel,
-            place=place,
             columns=columns,
-            free=frozenset(n for n in names if getattr(kernel, n, False) is None),
-            step_limit=limit,
+            step_limit=_initial_step(kernel.tuning, width),
             scale=np.ones(width),
-            rung=getattr(kernel, "start_rung", 0),
-            scores=np.full(_RUNGS, np.nan),
+            level=kernel.tuning.first_level,
+            scores=np.full(_LEVELS, np.nan),
         )
 
-    def effort(self, rung: int) -> tuple[float, int]:
-        """Return the step size and the number of steps of a rung, those fixed by hand kept."""
-        fixed_size, fixed_steps = (getattr(self.kernel, n, 1) for n in ("step_size", "n_steps"))
-        if "n_steps" not in self.free:
-            return self.step_limit if "step_size" in self.free else fixed_size, fixed_steps
-        if "step_size" not in self.free:
-            return fixed_size, rung + 1
-        return self.kernel.effort(rung, self.step_limit)
-
-    def cost(self, rung: int) -> int:
-        """Return the evaluations of a transition on a rung."""
-        return self.kernel.cost(self.effort(rung)[1]) if hasattr(self.kernel, "cost") else 1
-
-    def built(self, rung: int, dense: bool = False) -> Any:
-        """Return the kernel with numbers in place of the free parameters."""
-        step_size, n_steps = self.effort(rung)
-        values = {
-            "step_size": np.asarray(float(step_size)),
-            "n_steps": np.asarray(int(n_steps)),
-            "scale": np.diag(self.scale) if dense and self.scale.ndim == 1 else self.scale,
-        }
-        kernel = replace(self.kernel, **{name: values[name] for name in self.free})
-        return kernel if self.place is None else replace(self.place, kernel=kernel)
-
-    def rescaled(
-        self, position: np.ndarray, weight: np.ndarray, slope: np.ndarray | None
-    ) -> "_Part":
-        position = position[:, self.columns]
-        if "scale" not in self.free or position.shape[1] == 0:
-            return self
-        if not self.uses_gradient:
-            slope = None
-        slope = None if slope is None else slope[:, self.columns]
-        dense = not getattr(self.kernel, "one_at_a_time", False)
-        return replace(self, scale=estimate_scale(position, weight, slope, dense=dense))
-
     @property
-    def uses_gradient(self) -> bool:
-        return getattr(self.kernel, "uses_gradient", False)
+    def tuning(self) -> Tuning:
+        """Parameters that may be set."""
+        return self.kernel.tuning
 
-    def learned(self, rung: int, score: float, accept_rate: float, stuck: float) -> "_Part":
-        """Return the part after two moves with the given rung of the ladder."""
-        step_size, _ = self.effort(rung)
-        scores = self.scores.copy()
-        old = scores[rung]
-        scores[rung] = score if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * score
-        # The share of rejections is about proportional to the square of the step size.
-        wanted_rejected = 1 - getattr(self.kernel, "target_accept", 0.0)
-        rejected = max(1 - accept_rate, 1e-3)
-        if hasattr(self.kernel, "max_stuck_share"):
-            rejected = max(rejected, wanted_rejected * stuck / self.kernel.max_stuck_share)
-        ratio = np.sqrt(wanted_rejected / rejected)
-        wanted = step_size * np.clip(ratio, 0.25, 4.0)
-        return replace(self, scores=scores, step_limit=float(np.sqrt(self.step_limit * wanted)))
+    def parameters(self, level: int) -> dict[str, float | int]:
+        """Return step size and number of steps of an effort level, as far as they are free."""
+        free = self.tuning.free
+        if {"step_size", "n_steps"} <= free:
+            step_size, n_steps = self.kernel.effort(level, self.step_limit)
+            return {"step_size": step_size, "n_steps": n_steps}
+        if "n_steps" in free:
+            return {"n_steps": level + 1}
+        return {"step_size": self.step_limit} if "step_size" in free else {}
 
-    def settled(self) -> "_Part":
-        """Return the part on the best rung next to the present one."""
-        if "n_steps" not in self.free:
+    def cost(self, level: int) -> int:
+        """Return the evaluations of a transition at an effort level."""
+        return int(self.build(level).cost(np.zeros(1))[0])
+
+    def build(self, level: int, dense: bool = False) -> Transition:
+        """Return the kernel with its free parameters set, the scale as a matrix if asked for."""
+        values: dict[str, Any] = {
+            name: np.asarray(value) for name, value in self.parameters(level).items()
+        }
+        if "scale" in self.tuning.free:
+            values["scale"] = np.diag(self.scale) if dense and self.scale.ndim == 1 else self.scale
+        return self.kernel.with_parameters(values) if values else self.kernel
+
+    def rescale(
+        self, position: np.ndarray, weight: np.ndarray, slope: np.ndarray | None
+    ) -> "KernelTuning":
+        """Set the scale to the spread of weighted particles.
+
+        Parameters
+        ----------
+        position, weight : ndarray, shapes (n, d) and (n,)
+        slope : ndarray, shape (n, d), optional
+            Gradients of the log density.
+        """
+        position = position[:, self.columns]
+        if "scale" not in self.tuning.free or position.shape[1] == 0:
             return self
-        low, high = max(self.rung - 1, 0), min(self.rung + 2, _RUNGS)
-        near = self.scores[low:high]
-        return self if np.isnan(near).all() else replace(self, rung=low + int(np.nanargmin(near)))
+        used = slope if self.tuning.uses_gradient else None
+        used = None if used is None else used[:, self.columns]
+        dense = not self.tuning.one_at_a_time
+        return replace(self, scale=estimate_scale(position, weight, used, dense=dense))
 
-    def rungs(self, moves: int) -> list[int]:
-        """Return which rungs to try at a temperature: the present one, and its neighbours."""
-        if "n_steps" not in self.free:
-            return [self.rung] * moves
-        near = [self.rung, max(self.rung - 1, 0), min(self.rung + 1, _RUNGS - 1)]
+    def update(
+        self, level: int, score: float, accept_rate: float, stuck_share: float
+    ) -> "KernelTuning":
+        """Learn from two moves at an effort level."""
+        scores = self.scores.copy()
+        old = scores[level]
+        scores[level] = score if np.isnan(old) else _MEMORY * old + (1 - _MEMORY) * score
+        # The share of rejections is about proportional to the square of the step size.
+        wanted = 1 - self.tuning.target_accept
+        rejected = max(1 - accept_rate, 1e-3)
+        rejected = max(rejected, wanted * stuck_share / self.tuning.max_stuck_share)
+        step_size = self.parameters(level).get("step_size", self.step_limit)
+        aimed = step_size * np.clip(np.sqrt(wanted / rejected), 0.25, 4.0)
+        return replace(self, scores=scores, step_limit=float(np.sqrt(self.step_limit * aimed)))
+
+    def keep_best(self) -> "KernelTuning":
+        """Move to the best level next to the current one."""
+        if "n_steps" not in self.tuning.free:
+            return self
+        low, high = max(self.level - 1, 0), min(self.level + 2, _LEVELS)
+        near = self.scores[low:high]
+        return self if np.isnan(near).all() else replace(self, level=low + int(np.nanargmin(near)))
+
+    def levels(self, moves: int) -> list[int]:
+        """Return the levels to try at a temperature: the current one and its neighbours."""
+        if "n_steps" not in self.tuning.free:
+            return [self.level] * moves
+        near = [self.level, max(self.level - 1, 0), min(self.level + 1, _LEVELS - 1)]
         return (near * moves)[:moves]
+
+
+def _initial_step(tuning: Tuning, width: int) -> float:
+    """Return the optimal scaling of the step size, to begin with.
+
+    ``d^(-1/4)`` for HMC (Beskos et al. 2013), ``d^(-1/2)`` for a random walk (Roberts et al. 1997).
+    """
+    d = 1 if tuning.one_at_a_time else max(width, 1)
+    return float(1.2 * d**-0.25 if tuning.target_accept > 0.5 else 2.4 * d**-0.5)
 
 
 @dataclass(frozen=True)
 class Tuner:
-    """A transition under tuning.
+    """A transition under tuning, part by part.
 
     Attributes
     ----------
     transition : Transition
-        As it was given; of a composition every part is tuned.
+        The transition as it was given.
+    parts : tuple of KernelTuning
     tau : float
         Integrated autocorrelation time of the velocity, smoothed.
     accept_rate : float
-        Acceptance of the last moves, the mean over the parts.
+        Mean acceptance probability of the last moves.
     """
 
     transition: Transition
-    parts: tuple[_Part, ...]
+    parts: tuple[KernelTuning, ...]
     tau: float = 2.0
     accept_rate: float = 1.0
 
     @classmethod
-    def of(cls, transition: Transition, position: np.ndarray) -> "Tuner":
-        """Begin with nothing learned; positions of shape ``(n, d)``."""
-        return cls(transition, tuple(_Part.of(k, position) for k in parts_of(transition)))
-
-    @property
-    def free(self) -> bool:
-        """Whether there is anything to tune."""
-        return any(part.free for part in self.parts)
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps of the first part."""
-        first = self.parts[0]
-        return int(first.effort(first.rung)[1])
+    def create(cls, transition: Transition, position: np.ndarray) -> "Tuner":
+        """Start the tuning of a transition with positions of shape ``(n, d)``."""
+        return cls(transition, tuple(KernelTuning.create(k, position) for k in transition.parts))
 
     @property
     def cost(self) -> int:
         """Evaluations of gradient or density of a transition."""
-        return sum(part.cost(part.rung) for part in self.parts)
+        return sum(part.cost(part.level) for part in self.parts)
 
-    def trials(self, first: bool) -> list[Trial]:
-        """Return what to try at a temperature."""
+    def candidates(self, first: bool) -> list[Candidate]:
+        """Return the levels to try at a temperature, in turn; more at the first one."""
         moves = _FIRST_MOVES if first else _MOVES
-        open_parts = [i for i, part in enumerate(self.parts) if part.free] or [0]
-        return [Trial(i, rung) for i in open_parts for rung in self.parts[i].rungs(moves)]
+        tunable = [i for i, part in enumerate(self.parts) if part.tuning.free] or [0]
+        return [Candidate(i, level) for i in tunable for level in self.parts[i].levels(moves)]
 
-    @property
-    def present(self) -> list[Trial]:
-        """Every part on its present rung."""
-        return [Trial(i, part.rung) for i, part in enumerate(self.parts)]
+    def current(self) -> list[Candidate]:
+        """Return every part at its current level."""
+        return [Candidate(i, part.level) for i, part in enumerate(self.parts)]
 
-    def built(self, trial: Trial | None = None, dense: Sequence[bool] | None = None) -> Transition:
-        """Return the transition with numbers in place of the free parameters.
+    def build(
+        self, candidate: Candidate | None = None, dense: Sequence[bool] | None = None
+    ) -> Transition:
+        """Return the transition with its free parameters set.
 
         Parameters
         ----------
-        trial
-            What to try; default: the parts as they are.
+        candidate
+            A level to try; default: the parts at their current levels.
         dense
             By part, whether a diagonal scale is to be written as a matrix.
         """
-        kernels = [
-            part.built(
-                trial.rung if trial is not None and trial.part == i else part.rung,
-                dense is not None and dense[i],
-            )
-            for i, part in enumerate(self.parts)
-        ]
-        return Composition(kernels) if isinstance(self.transition, Composition) else kernels[0]
+        levels = [part.level for part in self.parts]
+        if candidate is not None:
+            levels[candidate.part] = candidate.level
+        as_matrix = dense or [False] * len(levels)
+        choices = zip(self.parts, levels, as_matrix, strict=True)
+        return self.transition.with_parts([p.build(level, m) for p, level, m in choices])
 
-    def rescaled(
+    def rescale(
         self, position: np.ndarray, weight: np.ndarray, gradient: Callable[[], np.ndarray]
     ) -> "Tuner":
-        """Return the tuner with the scales of weighted particles, shapes ``(n, d)``, ``(n,)``."""
-        wanted = any("scale" in part.free and part.uses_gradient for part in self.parts)
+        """Set the scales to the spread of weighted particles, shapes ``(n, d)`` and ``(n,)``."""
+        tunings = [part.tuning for part in self.parts]
+        wanted = any("scale" in tuning.free and tuning.uses_gradient for tuning in tunings)
         slope = gradient() if wanted and position.shape[1] else None
-        parts = tuple(part.rescaled(position, weight, slope) for part in self.parts)
-        return replace(self, parts=parts)
+        return replace(
+            self, parts=tuple(part.rescale(position, weight, slope) for part in self.parts)
+        )
 
-    def learned(self, trial: Trial, report: Report) -> "Tuner":
-        """Return the tuner after two moves."""
-        part = self.parts[trial.part]
-        tau = autocorrelation_time(float(report.first), float(report.second))
-        cost = self.cost - part.cost(part.rung) + part.cost(trial.rung)
-        accept, stuck = float(report.accept_rate[trial.part]), float(report.stuck[trial.part])
-        new = part.learned(trial.rung, np.log(cost * tau), accept, stuck)
-        parts = tuple(new if i == trial.part else p for i, p in enumerate(self.parts))
-        if trial.rung != part.rung:
+    def update(self, candidate: Candidate, moves: MoveDiagnostics) -> "Tuner":
+        """Learn from two moves with a candidate."""
+        i, level = candidate
+        part = self.parts[i]
+        tau = autocorrelation_time(float(moves.first), float(moves.second))
+        cost = self.cost - part.cost(part.level) + part.cost(level)
+        accept, stuck = float(moves.accept_rate[i]), float(moves.stuck_share[i])
+        new = part.update(level, np.log(cost * tau), accept, stuck)
+        parts = (*self.parts[:i], new, *self.parts[i + 1 :])
+        if level != part.level:
             return replace(self, parts=parts)
-        mean = float(np.mean(report.accept_rate))
+        mean = float(np.mean(moves.accept_rate))
         return replace(self, parts=parts, tau=float(np.sqrt(tau * self.tau)), accept_rate=mean)
 
-    def settled(self) -> "Tuner":
-        """Return the tuner with every part on the best rung next to its present one."""
-        return replace(self, parts=tuple(part.settled() for part in self.parts))
+    def keep_best(self) -> "Tuner":
+        """Move every part to the best level next to its current one."""
+        return replace(self, parts=tuple(part.keep_best() for part in self.parts))
 
 
 def by_temperature(betas: Sequence[float], tuners: Sequence[Tuner]) -> Transition:
-    """Return the transition with the parameters that each temperature's tuner has found.
+    """Return the transition with the parameters found at each temperature.
 
     Parameters
     ----------
-    betas, tuners
-        Increasing temperatures, and what was learned there.
+    betas : sequence of float, length m
+        Increasing temperatures.
+    tuners : sequence of Tuner, length m
+        The tuner at each of them.
     """
-    if not tuners[0].free:
-        return tuners[0].transition
-    dense = [max(t.parts[i].scale.ndim for t in tuners) == 2 for i in range(len(tuners[0].parts))]
-    numeric = [jax.tree.map(jnp.asarray, t.built(dense=dense)) for t in tuners]
-    # Shapes are compiled in: a few sizes serve any number of temperatures. What is added lies
-    # above beta = 1 and repeats the last kernel.
-    extra = -len(numeric) % _PADDING
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numeric, *[numeric[-1]] * extra)
+    first = tuners[0]
+    if not needs_pilot(first.transition):
+        return first.transition
+    dense = [max(t.parts[i].scale.ndim for t in tuners) == 2 for i in range(len(first.parts))]
+    kernels = [jax.tree.map(jnp.asarray, t.build(dense=dense)) for t in tuners]
+    # The padding lies above beta = 1 and repeats the last kernel.
+    extra = -len(kernels) % _PADDING
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *kernels, *[kernels[-1]] * extra)
     return TunedTransition(jnp.asarray([*betas, *range(2, extra + 2)]), stacked)

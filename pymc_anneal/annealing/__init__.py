@@ -1,7 +1,8 @@
 """The weighted run of one block of particles (Neal 2001).
 
-`step.py` is the recursion, forward, resampled and reversed; `loop.py` repeats it K times;
-`resampling.py` and `step_statistics.py` serve both. Nothing here adapts.
+`block.py` has the records: the work of a block, its state and its result. `step.py` is the
+recursion, forward, resampled and reversed; `step_statistics.py` reduces each step to a few sums.
+`loop.py` runs the K steps, observed by a `Monitor`. Nothing here adapts.
 """
 
 __all__ = []

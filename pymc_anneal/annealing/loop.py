@@ -1,182 +1,223 @@
 """The annealing loop: the step of `step.py`, K times, for one block of particles.
 
-Steps are compiled a chunk at a time; between chunks the loop reports, takes snapshots and stops
-when told to.
+The steps run in compiled chunks. Between chunks the monitor is informed, may take a snapshot and
+may stop the block.
 """
 
-import threading
 import time
-
-from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.annealing.block import (
-    EMPTY_LADDER,
     Block,
     BlockResult,
     BlockStopped,
     Carry,
     Ladder,
     Snapshot,
+    concatenate_ladders,
 )
-from pymc_anneal.annealing.step import CHUNK, advance, record_ladder, start_carry
-from pymc_anneal.annealing.step_statistics import Stats
+from pymc_anneal.annealing.monitor import Monitor, SilentMonitor
+from pymc_anneal.annealing.step import CHUNK, advance, record_rung, start_carry
+from pymc_anneal.annealing.step_statistics import Stats, concatenate_stats
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.log_weights import log_effective_sample_size
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.base.seeds import key_of
 
-# Seconds between looks at the progress bar and the stop signal.
+# Longest time in seconds between two calls of the monitor, unless a single step takes longer.
 _INTERVAL = 0.2
 
 
+@double_precision
 def run_block(
-    block: Block,
-    report: Callable[[BlockProgress], None] = lambda progress: None,
-    stop: threading.Event | None = None,
-    keep: Callable[[Callable[[], Snapshot]], None] = lambda take: None,
-    resume: Snapshot | None = None,
+    block: Block, monitor: Monitor | None = None, resume: Snapshot | None = None
 ) -> BlockResult:
     """Anneal one block of particles.
 
     Parameters
     ----------
-    block
+    block : Block
         The work.
-    report
-        Called a few times a second.
-    stop
-        When set, the block ends early by raising :class:`BlockStopped`.
-    keep
-        Called as often with a function that takes a snapshot.
-    resume
-        Where to go on; default: at the start.
+    monitor : Monitor, optional
+        Observer of the block; default: none.
+    resume : Snapshot, optional
+        State to resume from; default: the start of the block.
 
     Returns
     -------
     BlockResult
-        The same whether the block was resumed or not, but for the time.
+        Whether the block was resumed or not affects only the time.
 
     Raises
     ------
+    BlockStopped
+        The monitor stopped the block.
     NanDensityError
-        The log density is NaN at a start position or at a sound proposal.
+        The log density is NaN at a start position, or at a proposal that is not divergent.
     """
-    with jax.enable_x64(True):
-        key_start, key_run = jax.random.split(key_of(block.seed))
-        begun = resume or _begun(block, key_start)
-        done, rows, ladder, clock = begun.done, [*begun.rows], [*begun.ladder], _Clock(begun)
-        carry = jax.tree.map(jnp.array, begun.carry)  # its memory is handed on
-        longest, total = 1, len(block.betas) - 1
-        backward = bool(block.betas[0] > block.betas[-1])
-        while done < total:
-            if stop is not None and stop.is_set():
-                raise BlockStopped
-            ahead = block.rungs[block.rungs > done]
-            # A Python number: one of NumPy has another type, for which JAX would compile again.
-            size = int(min(longest, CHUNK, (ahead[0] if len(ahead) else total) - done))
-            tick = time.perf_counter()
-            window = np.zeros(CHUNK + 1)
-            window[: size + 1] = block.betas[done : done + size + 1]
-            carry = advance(
-                block.path,
-                block.transition,
-                carry,
-                key_run,
-                window,
-                done,
-                size,
-                block.resample,
-                chains=block.chains,
-                backward=backward,
-                resampling=block.resample > 0,
-            )
-            rows.append(Stats(*(np.asarray(s)[:size].copy() for s in carry.stats)))
-            done += size
-            if done in block.rungs:
-                ladder.append(_recorded(block, done, carry))
-            clock.stepped(done)
-            _raise_nan(rows[-1], carry)
-            report(_progress(done, block, rows[-1]))
-            keep(partial(_snapshot, done, clock, carry, rows, ladder))
-            if size == longest < CHUNK and time.perf_counter() - tick < _INTERVAL / 2:
-                longest *= 2
-        position = np.asarray(carry.state.position)
-        log_weight = np.asarray(carry.log_weight)
-    return BlockResult(
-        position=position.reshape(block.chains, len(log_weight) // block.chains, position.shape[1]),
-        log_weight=log_weight.reshape(block.chains, -1),
-        stats=Stats(*(np.concatenate(s) for s in zip(*rows, strict=True))),
-        seconds=clock.seconds(total),
-        ladder=Ladder(*map(np.array, zip(*ladder, strict=True))) if ladder else EMPTY_LADDER,
-    )
+    monitor = SilentMonitor() if monitor is None else monitor
+    run = _BlockRun(block, resume)
+    while run.done < block.steps:
+        if monitor.should_stop():
+            raise BlockStopped
+        run.take_chunk()
+        monitor.report(run.progress())
+        monitor.offer_snapshot(run.snapshot)
+    return run.result()
 
 
-def _begun(block: Block, key: jax.Array) -> Snapshot:
-    carry = start_carry(block.path, block.transition, key, block.position, block.chains)
-    _raise_nan_terms(block.path, carry.state)
-    return Snapshot(0, 0.0, carry, [], [_recorded(block, 0, carry)] if len(block.rungs) else [])
+def final_progress(block: Block, result: BlockResult) -> BlockProgress:
+    """Return the progress of a finished block."""
+    return _progress(block, block.steps, result.stats)
 
 
-def _snapshot(done: int, clock: "_Clock", carry: Carry, rows, ladder) -> Snapshot:
-    # Copies: the next call takes the carry's memory.
-    held = jax.tree.map(np.array, carry)
-    return Snapshot(done, clock.seconds(done), held, list(rows), list(ladder))
+class _BlockRun:
+    """A block in progress: state of the compiled loop, and records of the steps taken."""
+
+    def __init__(self, block: Block, resume: Snapshot | None) -> None:
+        key_start, self._key = jax.random.split(key_of(block.seed))
+        start = _start(block, key_start) if resume is None else resume
+        self._block = block
+        self.done = start.done
+        self._stats, self._ladder = [*start.stats], [*start.ladder]
+        self._carry: Carry = jax.tree.map(jnp.array, start.carry)  # a copy: `advance` reuses it
+        self._clock, self._chunk = _Clock(start), _ChunkLength()
+
+    def take_chunk(self) -> None:
+        """Take the steps of one chunk, which ends at the latest at the next rung."""
+        block, size = self._block, self._next_size()
+        self._advance(size)
+        self._stats.append(Stats(*(np.asarray(s)[:size].copy() for s in self._carry.stats)))
+        self.done += size
+        if self.done in block.rungs:
+            self._ladder.append(_record_rung(block, self.done, self._carry))
+        self._clock.tick(self.done)
+        if self._stats[-1].nan.any():
+            raise NanDensityError(np.asarray(self._carry.nan_position))
+
+    def _next_size(self) -> int:
+        later = self._block.rungs[self._block.rungs > self.done]
+        # A Python integer: JAX would compile again for the type of a NumPy integer.
+        end = int(later[0]) if len(later) else self._block.steps
+        return self._chunk.next_size(end - self.done)
+
+    def _advance(self, size: int) -> None:
+        block, done = self._block, self.done
+        window = np.zeros(CHUNK + 1)
+        window[: size + 1] = block.betas[done : done + size + 1]
+        self._carry = advance(
+            block.path,
+            block.transition,
+            self._carry,
+            self._key,
+            window,
+            done,
+            size,
+            block.resample,
+            chains=block.chains,
+            backward=bool(block.betas[0] > block.betas[-1]),
+            resampling=block.resample > 0,
+        )
+
+    def progress(self) -> BlockProgress:
+        return _progress(self._block, self.done, self._stats[-1])
+
+    def snapshot(self) -> Snapshot:
+        carry = jax.tree.map(np.array, self._carry)  # a copy: `advance` reuses the memory
+        seconds = self._clock.seconds(self.done)
+        return Snapshot(self.done, seconds, carry, [*self._stats], [*self._ladder])
+
+    def result(self) -> BlockResult:
+        chains = self._block.chains
+        position = np.asarray(self._carry.state.position)
+        log_weight = np.asarray(self._carry.log_weight)
+        m = len(log_weight) // chains
+        return BlockResult(
+            position=position.reshape(chains, m, position.shape[1]),
+            log_weight=log_weight.reshape(chains, m),
+            stats=concatenate_stats(self._stats),
+            seconds=self._clock.seconds(self.done),
+            ladder=concatenate_ladders(self._ladder or [_empty_ladder(chains, m)], axis=0),
+        )
+
+
+class _ChunkLength:
+    """Length of the chunks: doubled from 1 while a chunk takes less than half the interval."""
+
+    def __init__(self) -> None:
+        self._limit, self._size, self._start = 1, 0, 0.0
+
+    def next_size(self, remaining: int) -> int:
+        """Return the number of steps of a chunk that starts now."""
+        now = time.perf_counter()
+        quick = now - self._start < _INTERVAL / 2
+        if self._size == self._limit < CHUNK and quick:
+            self._limit *= 2
+        self._start, self._size = now, min(self._limit, CHUNK, remaining)
+        return self._size
 
 
 class _Clock:
-    """Time of the steps taken, leaving out the first call, which compiles."""
+    """Computing time of the steps without the first call, which compiles."""
 
-    def __init__(self, begun: Snapshot):
-        self._begun, self._first = begun, begun.done
+    def __init__(self, start: Snapshot) -> None:
+        self._start, self._first = start, start.done
         self._since = time.perf_counter()
 
-    def stepped(self, done: int) -> None:
-        if self._first == self._begun.done:
+    def tick(self, done: int) -> None:
+        """Restart the clock after the first call."""
+        if self._first == self._start.done:
             self._since, self._first = time.perf_counter(), done
 
     def seconds(self, done: int) -> float:
-        """Return the time of all steps so far, the first call at the rate of the others."""
-        share = (done - self._begun.done) / max(done - self._first, 1)
-        return self._begun.seconds + (time.perf_counter() - self._since) * share
+        """Return the time of all steps so far; the first call counts at the rate of the others."""
+        ratio = (done - self._start.done) / max(done - self._first, 1)
+        return self._start.seconds + (time.perf_counter() - self._since) * ratio
 
 
-def _recorded(block: Block, done: int, carry: Carry) -> Ladder:
-    """Return one rung, arrays of shape ``(chains, m)``."""
-    at = int(np.searchsorted(block.rungs, done))
-    near = block.rungs[[max(at - 1, 0), at, min(at + 1, len(block.rungs) - 1)]]
-    rung = record_ladder(block.path, carry, block.betas[near])
-    return Ladder(*(np.asarray(v).reshape(block.chains, -1) for v in rung))
+def _start(block: Block, key: jax.Array) -> Snapshot:
+    carry = start_carry(block.path, block.transition, key, block.position, block.chains)
+    _check_terms(block.path, carry.state)
+    ladder = [_record_rung(block, 0, carry)] if len(block.rungs) else []
+    return Snapshot(0, 0.0, carry, [], ladder)
 
 
-def last_progress(block: Block, result: BlockResult) -> BlockProgress:
-    """Return where a finished block stands."""
-    return _progress(len(block.betas) - 1, block, result.stats)
-
-
-def _raise_nan_terms(path: Path, state: KernelState) -> None:
+def _check_terms(path: Path, state: KernelState) -> None:
     nan = np.isnan(np.asarray(path.log_density(state.terms, jnp.asarray(1.0))))
     if nan.any():
         raise NanDensityError(np.asarray(state.position)[nan.argmax()])
 
 
-def _raise_nan(stats: Stats, carry: Carry) -> None:
-    if stats.nan.any():
-        raise NanDensityError(np.asarray(carry.nan_position))
+def _record_rung(block: Block, done: int, carry: Carry) -> Ladder[np.ndarray]:
+    """Record the particles after ``done`` steps, arrays of shape ``(1, chains, m)``."""
+    at = int(np.searchsorted(block.rungs, done))
+    near = block.rungs[[max(at - 1, 0), at, min(at + 1, len(block.rungs) - 1)]]
+    rung = record_rung(block.path, carry, block.betas[near], block.record_positions)
+    shape = 1, block.chains, len(block.position) // block.chains
+    # Copies: `advance` reuses the memory.
+    return Ladder(*(np.array(a).reshape(*shape, *a.shape[1:]) for a in rung))
 
 
-def _progress(step: int, block: Block, stats: Stats) -> BlockProgress:
+def _empty_ladder(chains: int, m: int) -> Ladder[np.ndarray]:
+    empty = np.zeros((0, chains, m))
+    return Ladder(empty, empty, empty, empty, position=np.zeros((0, chains, m, 0)))
+
+
+def _progress(block: Block, step: int, stats: Stats[np.ndarray]) -> BlockProgress:
+    """Return the progress after some steps, from the statistics of the last one."""
+    particles, relative_ess = len(block.position), 0.0
     log_w = np.logaddexp.reduce(stats.log_w[-1])
-    log_w_squared = np.logaddexp.reduce(stats.log_w_squared[-1])
-    particles = len(block.position)
-    if not np.isfinite(log_w):  # no particle with a weight is left
-        return BlockProgress(step, float(block.betas[step]), float(log_w), 0.0)
+    if np.isfinite(log_w):  # otherwise all weights are zero
+        log_w_squared = np.logaddexp.reduce(stats.log_w_squared[-1])
+        relative_ess = np.exp(log_effective_sample_size(log_w, log_w_squared)) / particles
     return BlockProgress(
         step=step,
+        steps=block.steps,
         beta=float(block.betas[step]),
         log_z=float(log_w - np.log(particles)),
-        relative_ess=float(np.exp(2 * log_w - log_w_squared) / particles),
+        relative_ess=float(relative_ess),
     )

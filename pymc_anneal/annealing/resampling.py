@@ -1,12 +1,14 @@
-"""Systematic resampling, of populations on the way (Del Moral, Doucet & Jasra 2006) and at the end.
+"""Systematic resampling, during a run (Del Moral, Doucet & Jasra 2006) and after it.
 
-Where the effective sample size of a population's running weights falls below a share of its
-particles, those are drawn anew in proportion to their weights, and each continues with the mean
-weight. With a frozen schedule and frozen kernels the mean weight at the end is an unbiased
-estimate of Z whatever the rule that decides when (Whiteley, Lee & Heine 2016). The particles of a
-population then share ancestors: only populations are independent of each other. At the end of a
-run its particles are resampled to draws of equal weight.
+If the effective sample size of a population's running weights falls below a share of its
+particles, new particles are drawn in proportion to the weights, and each continues with the mean
+weight. With a fixed schedule and fixed kernels the mean weight at the end is an unbiased estimate
+of Z for any rule that decides when to resample (Whiteley, Lee & Heine 2016). The particles of a
+population then share ancestors: only populations are independent of each other. After the run, the
+particles of each chain are resampled to draws of equal weight.
 """
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,63 +17,71 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from pymc_anneal.base.contracts import KernelState, Scalar
+from pymc_anneal.base.log_weights import log_effective_sample_size
 
 
 def resample_populations(
     key: jax.Array, state: KernelState, log_weight: jax.Array, chains: int, threshold: Scalar
 ) -> tuple[KernelState, jax.Array]:
-    """Resample the populations that need it.
+    """Resample the populations whose weights are uneven.
 
     Parameters
     ----------
-    key
-        Randomness.
+    key : Array
+        JAX key.
     state : KernelState
         Leaves of shape ``(chains * m, ...)``, population by population.
     log_weight : Array, shape (chains * m,)
         Running log weights.
-    chains
+    chains : int
         Number of populations.
-    threshold
+    threshold : float
         Effective sample size, as a share of ``m``, below which a population is resampled.
 
     Returns
     -------
     KernelState, Array of shape (chains * m,)
-        The particles, and their log weights: of a resampled population, the log mean weight.
+        The particles and their log weights; in a resampled population the log mean weight.
     """
     rows = log_weight.reshape(chains, -1)
     m, log_sum = rows.shape[1], logsumexp(rows, axis=1)
-    log_ess = 2 * log_sum - logsumexp(2 * rows, axis=1)  # NaN where all weights are zero
+    # NaN, hence not resampled, if all weights are zero.
+    log_ess = log_effective_sample_size(log_sum, logsumexp(2 * rows, axis=1))
     due = (log_ess < jnp.log(threshold * m))[:, None]
 
     def draw() -> tuple[KernelState, jax.Array]:
-        index = jnp.where(due, _systematic(key, rows - log_sum[:, None]), jnp.arange(m))
+        index = jnp.where(due, _systematic_rows(key, rows - log_sum[:, None]), jnp.arange(m))
         flat = (index + m * jnp.arange(chains)[:, None]).ravel()
         weights = jnp.where(due, log_sum[:, None] - jnp.log(m), rows)
         return jax.tree.map(lambda leaf: leaf[flat], state), weights.ravel()
 
-    return jax.lax.cond(due.any(), draw, lambda: (state, log_weight))
+    resampled: tuple[KernelState, jax.Array] = jax.lax.cond(
+        due.any(), draw, lambda: (state, log_weight)
+    )
+    return resampled
 
 
-def _systematic(key: jax.Array, log_share: jax.Array) -> jax.Array:
-    """Return indices of shape ``(chains, m)``, increasing along each row."""
+def _systematic_rows(key: jax.Array, log_share: jax.Array) -> jax.Array:
+    """Draw indices in proportion to ``exp(log_share)``, shape ``(chains, m)``, sorted by row."""
     chains, m = log_share.shape
     edges = jnp.cumsum(jnp.exp(log_share), axis=1)
     points = (jnp.arange(m) + jax.random.uniform(key, (chains, 1))) / m * edges[:, -1:]
-    find = jax.vmap(lambda e, p: jnp.searchsorted(e, p, side="right"))
-    return find(edges, points).clip(0, m - 1)
+    index: jax.Array = jax.vmap(partial(jnp.searchsorted, side="right"))(edges, points)
+    return index.clip(0, m - 1)
 
 
 def systematic(rng: np.random.Generator, weight: np.ndarray, draws: int) -> np.ndarray:
-    """Return increasing indices of shape ``(draws,)`` in proportion to weights not all zero."""
+    """Draw sorted indices of shape ``(draws,)`` in proportion to weights, not all of them zero.
+
+    `_systematic_rows` does this inside the compiled step, with a key and a fixed number of draws.
+    """
     edges = np.cumsum(weight) / weight.sum()
     points = (np.arange(draws) + rng.uniform()) / draws
     return np.searchsorted(edges, points, side="right").clip(0, len(weight) - 1)
 
 
 def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Systematic resampling of one chain; return indices of shape ``(draws,)``, shuffled."""
+    """Resample one chain of log weights, shape ``(n,)``; return shuffled indices ``(draws,)``."""
     weight = np.exp(log_weight - log_weight.max())
     return rng.permutation(systematic(rng, weight, draws))
 
@@ -88,13 +98,14 @@ def equal_weights(
 
     Parameters
     ----------
-    position, log_weight : ndarray, shapes (chains, particles, d) and (chains, particles)
-    draws
-        Number in each chain.
-    rng
+    position : ndarray, shape (chains, particles, d)
+    log_weight : ndarray, shape (chains, particles)
+    draws : int
+        Number of draws in each chain.
+    rng : Generator
         Source of randomness.
-    together
-        Whether to keep the order of the particles, so that copies are neighbours.
+    together : bool
+        Whether to keep the order of the particles, so that copies of one are neighbours.
 
     Returns
     -------

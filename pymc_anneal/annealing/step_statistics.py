@@ -1,14 +1,23 @@
-"""What is kept of a step: a few sums over the particles of a chain.
+"""Statistics of the annealing steps: sums over the particles of each chain.
 
-With ``W`` the running weights before a step and ``u = f_{beta_k} / f_{beta_{k-1}}``, the sums of
-``W u``, ``(W u)^2`` and ``W u^2`` give the running estimate, its effective sample size and the
-discrepancy of the step; the mean and the square of the velocity its Fisher information. Blocks
-reduce their own particles as they go, so memory does not grow with them, and are merged at the end.
+With ``W`` the running weights before step ``k`` and ``u = f_{beta_k} / f_{beta_{k-1}}``, the sums
+of ``W u``, ``(W u)^2`` and ``W u^2`` give the running estimate of the normaliser, its effective
+sample size
+
+    ESS = (sum W u)^2 / sum (W u)^2
+
+and the discrepancy of the step (Syed et al. 2024; zero if all ``u`` are equal)
+
+    D = log( sum W u^2  sum W / (sum W u)^2 ).
+
+The mean and the mean square of the velocity give the Fisher information of the path. Each block
+reduces its own particles at every step, so memory does not grow with the number of steps.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,51 +26,62 @@ from scipy import special
 
 from pymc_anneal.base.contracts import StepInfo
 
+# JAX arrays in the compiled loop, NumPy arrays outside of it.
+ArrayT = TypeVar("ArrayT")
 
-class Stats(NamedTuple):
-    """Sums over the particles of a chain, by step; arrays of shape ``(steps, chains)``.
+
+class Stats(NamedTuple, Generic[ArrayT]):
+    """Sums over the particles of a chain; arrays of shape ``(steps, chains)``, or one step's row.
 
     With ``W`` the running weights before a step and ``u = f_{beta_k} / f_{beta_{k-1}}``:
 
     Attributes
     ----------
     log_w, log_w_squared, log_wu_squared
-        Logs of the sums of ``W u``, ``(W u)^2`` and ``W u^2``.
+        Logs of the sums of ``W u``, ``(W u)^2`` and ``W u^2``, in nats.
     velocity, velocity_squared
-        Means of ``v`` and ``v^2`` at ``beta_k`` under the weights ``W u``.
+        Means of ``v`` and ``v^2`` at ``beta_k`` under the weights ``W u``; ``v`` is the derivative
+        of ``log f_beta`` in ``beta``.
     accept_rate
         Mean acceptance probability.
     nan
-        Number of proposals with a density that is NaN.
+        Number of proposals at which the log density was NaN.
     """
 
-    log_w: Any
-    log_w_squared: Any
-    log_wu_squared: Any
-    velocity: Any
-    velocity_squared: Any
-    accept_rate: Any
-    nan: Any
+    log_w: ArrayT
+    log_w_squared: ArrayT
+    log_wu_squared: ArrayT
+    velocity: ArrayT
+    velocity_squared: ArrayT
+    accept_rate: ArrayT
+    nan: ArrayT
 
 
-def reduce_step(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Stats:
-    """Return the sums of one step, arrays of shape ``(chains,)``.
+def reduce_step(
+    log_weight: jax.Array, log_u: jax.Array, velocity: jax.Array, info: StepInfo, chains: int
+) -> Stats[jax.Array]:
+    """Compute the sums of one step.
 
     Parameters
     ----------
-    log_weight, log_u, velocity : Array, shape (n,)
+    log_weight, log_u, velocity : Array, shape (chains * m,)
         ``log W``, ``log u`` and ``v`` of the particles, chain by chain.
-    info
-        What the transition reported.
-    chains
+    info : StepInfo
+        Diagnostics of the transition.
+    chains : int
         Number of chains.
+
+    Returns
+    -------
+    Stats
+        Arrays of shape ``(chains,)``.
     """
     log_weight, log_u, velocity = (a.reshape(chains, -1) for a in (log_weight, log_u, velocity))
     new = log_weight + log_u
     log_w = logsumexp(new, axis=1)
     share = jnp.exp(new - log_w[:, None])
-    share = jnp.where(share > 0, share, 0.0)  # NaN where all weights are zero
-    velocity = jnp.where(share > 0, velocity, 0.0)  # -inf where the likelihood is zero
+    share = jnp.where(share > 0, share, 0.0)  # NaN if all weights of the chain are zero
+    velocity = jnp.where(share > 0, velocity, 0.0)  # -inf at a likelihood of zero
     mean = (share * velocity).sum(axis=1)
     return Stats(
         log_w=log_w,
@@ -74,42 +94,67 @@ def reduce_step(log_weight, log_u, velocity, info: StepInfo, chains: int) -> Sta
     )
 
 
-def merge_stats(parts: Sequence[Stats]) -> Stats:
-    """Combine the statistics of blocks, of equal size, of the same chains."""
+def concatenate_stats(parts: Sequence[Stats[np.ndarray]]) -> Stats[np.ndarray]:
+    """Return the statistics of consecutive pieces of a run as one."""
+    return Stats(*(np.concatenate(pieces) for pieces in zip(*parts, strict=True)))
+
+
+def merge_stats(parts: Sequence[Stats[np.ndarray]]) -> Stats[np.ndarray]:
+    """Pool the statistics of blocks of equal size that hold particles of the same chains."""
     log_w = np.stack([p.log_w for p in parts])
     total = np.logaddexp.reduce(log_w)
     with np.errstate(invalid="ignore"):
-        share = np.nan_to_num(np.exp(log_w - total))
+        share = np.nan_to_num(np.exp(log_w - total))  # NaN if no block has any weight
 
-    def weighted(name: str) -> np.ndarray:
-        return (share * np.stack([getattr(p, name) for p in parts])).sum(axis=0)
+    def pool_mean(values: list[np.ndarray]) -> np.ndarray:
+        return np.asarray((share * np.stack(values)).sum(axis=0))
 
-    def log_sum(name: str) -> np.ndarray:
-        return np.logaddexp.reduce([getattr(p, name) for p in parts])
+    def pool_sum(log_values: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(np.logaddexp.reduce(log_values))
 
     return Stats(
-        log_w=total,
-        log_w_squared=log_sum("log_w_squared"),
-        log_wu_squared=log_sum("log_wu_squared"),
-        velocity=weighted("velocity"),
-        velocity_squared=weighted("velocity_squared"),
+        log_w=np.asarray(total),
+        log_w_squared=pool_sum([p.log_w_squared for p in parts]),
+        log_wu_squared=pool_sum([p.log_wu_squared for p in parts]),
+        velocity=pool_mean([p.velocity for p in parts]),
+        velocity_squared=pool_mean([p.velocity_squared for p in parts]),
         accept_rate=np.mean([p.accept_rate for p in parts], axis=0),
         nan=np.sum([p.nan for p in parts], axis=0),
     )
 
 
-def discrepancies(stats: Stats, particles: int) -> np.ndarray:
-    """``D_k = log(sum W u^2 sum W / (sum W u)^2)`` of each step, shape ``(K,)``.
+def discrepancies(stats: Stats[np.ndarray], particles: int) -> np.ndarray:
+    """Compute the discrepancy ``D`` of every step of a run.
 
     Parameters
     ----------
-    stats
-        Sums by step and chain.
-    particles
+    stats : Stats
+        Arrays of shape ``(K, chains)``.
+    particles : int
         Number of particles over all chains.
+
+    Returns
+    -------
+    ndarray, shape (K,)
     """
     log_w = special.logsumexp(stats.log_w, axis=1)
     before = np.concatenate([[np.log(particles)], log_w[:-1]])
     with np.errstate(invalid="ignore"):
         d = special.logsumexp(stats.log_wu_squared, axis=1) + before - 2 * log_w
-    return np.maximum(np.nan_to_num(d), 0.0)
+    return np.asarray(np.maximum(np.nan_to_num(d), 0.0))
+
+
+def discrepancy(log_u: jax.Array) -> jax.Array:
+    """Compute the discrepancy ``D`` of a step from equally weighted particles.
+
+    Parameters
+    ----------
+    log_u : Array, shape (n,)
+        Log ratios; particles of ratio zero are excluded.
+
+    Returns
+    -------
+    Array, shape ()
+    """
+    count = jnp.isfinite(log_u).sum()
+    return logsumexp(2 * log_u) - 2 * logsumexp(log_u) + jnp.log(count)

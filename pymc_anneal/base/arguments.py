@@ -1,37 +1,72 @@
-"""Checks of arguments: what was found, what was expected, and what to do."""
+"""Checks of arguments; every message says what was found, what was expected, and what to do."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 
-def resolve(value: Any, known: Mapping[str, Callable], name: str, contract: type, *args) -> Any:
-    """Return the object meant by a short string, or the object itself."""
+
+def resolve(
+    value: str | T, known: Mapping[str, Callable[..., T]], name: str, contract: type, *args: Any
+) -> T:
+    """Return the object with a known name, or the object itself if it fulfils a contract.
+
+    Parameters
+    ----------
+    value : str or object
+        The argument.
+    known : mapping of str to callable
+        Constructors by name.
+    name : str
+        Name of the argument, for messages.
+    contract : type
+        Protocol with the methods that an object must have.
+    *args
+        Arguments of the constructor.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        The name is unknown.
+    TypeError
+        The object lacks methods of the contract.
+    """
     if isinstance(value, str):
         if value not in known:
             raise ValueError(
                 f"Unknown `{name}` {value!r}; expected one of {sorted(known)} or an object."
             )
         return known[value](*args)
-    required = [m for m in vars(contract) if not m.startswith("_") and callable(vars(contract)[m])]
-    missing = [m for m in required if not hasattr(value, m)]
+    present = set(dir(value))
+    missing = [method for method in _public_members(contract) if method not in present]
     if missing:
         raise TypeError(
             f"`{name}` is a {type(value).__name__} without the methods {missing}; expected one "
-            f"of {sorted(known)} or an object with {required}."
+            f"of {sorted(known)} or an object with the methods of `{contract.__name__}`."
         )
     return value
 
 
+def _public_members(contract: type) -> list[str]:
+    """Return the names that a protocol and its bases define, in their order."""
+    bases = [base for base in reversed(contract.__mro__) if base not in (object, Protocol, Generic)]
+    return [n for n in dict.fromkeys(n for b in bases for n in vars(b)) if not n.startswith("_")]
+
+
 def check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:
-    """Raise if a value is not a positive whole number."""
+    """Raise `ValueError` if a value is not a positive whole number."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < 1:
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
 
 
 def check_target(target_mcse: float) -> None:
-    """Raise if a wanted error is not a positive number."""
+    """Raise `ValueError` if a target error, in nats, is not a positive number."""
     if not 0 < target_mcse < np.inf:
         raise ValueError(f"`target_mcse` is {target_mcse}, expected a positive number of nats.")

@@ -1,36 +1,75 @@
-"""What differs between ArviZ 0.23 (PyMC 5) and ArviZ 1 (PyMC 6)."""
+"""The differences between ArviZ 0.23 (PyMC 5) and ArviZ 1 (PyMC 6)."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import arviz as az
 import numpy as np
 import xarray as xr
 
+# InferenceData (ArviZ 0.23) or DataTree (ArviZ 1): no type covers both.
+Container: TypeAlias = Any
+
 # Not hasattr: ArviZ 1 warns about the name.
 _IS_TREE = "InferenceData" not in vars(az)
 
 
-def container(datasets: dict[str, xr.Dataset]) -> Any:
-    """Return an ``InferenceData`` (ArviZ 0.23) or a ``DataTree`` (ArviZ 1) of datasets."""
+def container(datasets: Mapping[str, xr.Dataset]) -> Container:
+    """Build an ``InferenceData`` (ArviZ 0.23) or a ``DataTree`` (ArviZ 1) from datasets."""
     if _IS_TREE:
-        return xr.DataTree.from_dict(datasets)
+        return xr.DataTree.from_dict(dict(datasets))
     return az.InferenceData(**datasets)
 
 
-def has_group(data: Any, name: str) -> bool:
-    """Whether something is a container with a group of that name."""
-    if not hasattr(data, "groups"):
-        return False
-    return name in (data.children if isinstance(data, xr.DataTree) else data.groups())
+def has_group(data: object, name: str) -> bool:
+    """Return whether an object is a container with a group of this name."""
+    return name in _group_names(data)
 
 
-def group(data: Any, name: str) -> xr.Dataset:
+def group(data: Container, name: str) -> xr.Dataset:
     """Return a group of a container as a dataset."""
-    return data[name].to_dataset() if isinstance(data, xr.DataTree) else data[name]
+    found: xr.Dataset = data[name].to_dataset() if isinstance(data, xr.DataTree) else data[name]
+    return found
+
+
+def required_group(data: object, name: str, made_by: str) -> xr.Dataset:
+    """Return a group that a function needs.
+
+    Parameters
+    ----------
+    data : object
+        Argument of the user; a container if it is right.
+    name : str
+        Name of the group.
+    made_by : str
+        Function whose result has the group, for the message.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Raises
+    ------
+    ValueError
+        The object is no container, or lacks the group.
+    """
+    if has_group(data, name):
+        return group(data, name)
+    names = _group_names(data)
+    found = f" with the groups {names}" if names else ""
+    raise ValueError(
+        f"Expected a result of {made_by} with a group '{name}', found {type(data).__name__}{found}."
+    )
+
+
+def _group_names(data: object) -> list[str]:
+    if isinstance(data, xr.DataTree):
+        return list(data.children)
+    return list(data.groups()) if hasattr(data, "groups") else []
 
 
 def pareto_k(log_weight: np.ndarray) -> float:
-    """Shape of the generalised Pareto distribution fitted to the largest weights.
+    """Fit a generalised Pareto distribution to the largest weights and return its shape.
 
     Parameters
     ----------
@@ -40,7 +79,7 @@ def pareto_k(log_weight: np.ndarray) -> float:
     Returns
     -------
     float
-        NaN where there are too few, or equal, weights for a fit.
+        NaN if there are fewer than 25 weights, or if they are all equal.
     """
     if len(log_weight) < 25 or np.ptp(log_weight) < 1e-8:
         return float("nan")
@@ -52,15 +91,15 @@ def pareto_k(log_weight: np.ndarray) -> float:
 
 
 def draws_ess(values: np.ndarray) -> float:
-    """Effective number of draws for the mean of autocorrelated values, shape (chains, draws)."""
+    """Return the effective sample size for the mean of values of shape (chains, draws)."""
     return float(az.ess(values, method="mean"))
 
 
 def draws_rhat(values: np.ndarray) -> float:
-    """Rank-normalised split R-hat of values of shape (chains, draws)."""
+    """Return the rank-normalised split R-hat of values of shape (chains, draws)."""
     return float(az.rhat(values))
 
 
-def posterior_summary(data: Any, **kwargs: Any) -> Any:
-    """Return ArviZ's table of the posterior."""
+def posterior_summary(data: Container, **kwargs: Any) -> Any:
+    """Return ArviZ's table of the posterior, a ``pandas.DataFrame``."""
     return az.summary(data, **kwargs)

@@ -5,19 +5,39 @@ Symbols: ``x`` a position, ``f_beta`` the unnormalised density of the path at in
 particles at once; everything logarithmic is in nats.
 """
 
-from typing import Any, NamedTuple, Protocol
+import math
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 import jax
 import numpy as np
 
-PyTree = Any
+# A tree of arrays, whatever its shape: only the path or the kernel that made it knows.
+PyTree: TypeAlias = Any
+# A number or an array of shape (): NumPy's, JAX's or a tracer.
+Scalar: TypeAlias = Any
+# A kernel's parameter: a number, an array, a tracer, or None if the pilot is to tune it.
+Parameter: TypeAlias = Any
 
 
-# A number or an array of one; a kernel's parameter may also be None, "to be tuned".
-Scalar = Any
+class NanDensityError(ValueError):
+    """The log density was NaN at a position where it should be a number or -inf.
 
+    Attributes
+    ----------
+    position : ndarray, shape (d,)
+        The first such position.
+    """
 
-Parameter = Any
+    def __init__(self, position: np.ndarray):
+        super().__init__(f"The log density is NaN at x = {position}.")
+        self.position = position
+
+    def __reduce__(self) -> tuple[type["NanDensityError"], tuple[np.ndarray]]:
+        return NanDensityError, (self.position,)
 
 
 class LogTerms(NamedTuple):
@@ -25,10 +45,10 @@ class LogTerms(NamedTuple):
 
     Attributes
     ----------
-    log_prior : Array
-        Log prior density in the unconstrained space.
-    log_likelihood : Array
-        Log likelihood ``V``, potentials included.
+    log_prior : Array, shape () or (n,)
+        Log prior density in the unconstrained space, in nats.
+    log_likelihood : Array, shape () or (n,)
+        Log likelihood ``V``, potentials included, in nats.
     """
 
     log_prior: jax.Array
@@ -43,8 +63,8 @@ class LogTerms(NamedTuple):
 class Path(Protocol):
     """A family of unnormalised densities from the reference (0) to the target (1).
 
-    A path is a JAX pytree. ``terms`` is what costs time and does not depend on ``beta``; it is
-    evaluated once per position and serves every ``beta``.
+    A path is a JAX pytree. Its ``terms`` are the costly part of the density, which does not depend
+    on ``beta``: they are evaluated once per position and serve every ``beta``.
     """
 
     def evaluate(self, position: PyTree) -> PyTree:
@@ -57,11 +77,20 @@ class Path(Protocol):
         """Return ``log f_stop - log f_start``, shape ``(n,)``, free of cancellation."""
 
     def velocity(self, terms: PyTree, beta: Scalar) -> jax.Array:
-        """Return ``v_beta``, shape ``(n,)``."""
+        """Return ``v_beta``, the derivative of ``log f_beta`` in ``beta``, shape ``(n,)``."""
+
+
+def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
+    """Return the gradient of ``log f_beta``, shape ``(n, d)``.
+
+    Particles do not interact, so the gradient of the sum is the gradient of each.
+    """
+    slope: jax.Array = jax.grad(lambda x: path.log_density(path.evaluate(x), beta).sum())(position)
+    return slope
 
 
 class KernelState(NamedTuple):
-    """What a transition maps to itself.
+    """State of a transition.
 
     Attributes
     ----------
@@ -79,16 +108,16 @@ class KernelState(NamedTuple):
 
 
 class StepInfo(NamedTuple):
-    """What a transition reports.
+    """Diagnostics of one step of a transition.
 
     Attributes
     ----------
     accept_rate : Array, shape (n,)
         Acceptance probability, averaged over the proposals of the step.
     nan : Array of bool, shape (n,)
-        The log density was NaN at a proposal that was otherwise sound.
+        Whether the log density was NaN at a proposal that did not come from a divergence.
     nan_position : Array, shape (n, d)
-        Where; meaningful where ``nan`` is true.
+        That proposal; meaningful only if ``nan`` is true.
     """
 
     accept_rate: jax.Array
@@ -96,50 +125,148 @@ class StepInfo(NamedTuple):
     nan_position: PyTree
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """The parameters that the pilot may set in a transition, and what it aims at.
+
+    Attributes
+    ----------
+    parameters : mapping of str to number, array or None
+        Those of ``"step_size"`` (in units of the scale), ``"n_steps"`` (a whole number, the effort
+        of one transition) and ``"scale"`` (the spread of the particles) that the kernel has, with
+        their values. The pilot sets those that are None.
+    target_accept : float
+        Mean acceptance probability to which ``step_size`` is set.
+    max_stuck_share : float
+        Largest share of particles that may reject nearly always. The neck of a funnel holds few
+        particles, and a mean acceptance does not show them. Infinite: not checked.
+    uses_gradient : bool
+        Whether the log density is differentiable: gradients then help to set ``scale``.
+    one_at_a_time : bool
+        Whether coordinates move singly: one scale factor for each, and steps of one dimension.
+    first_level : int
+        Effort level at which the pilot begins, see `Transition.effort`.
+    """
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    target_accept: float = 0.0
+    max_stuck_share: float = math.inf
+    uses_gradient: bool = False
+    one_at_a_time: bool = False
+    first_level: int = 0
+
+    @property
+    def free(self) -> frozenset[str]:
+        """Names of the parameters that the pilot sets."""
+        return frozenset(name for name, value in self.parameters.items() if value is None)
+
+
 class Transition(Protocol):
     """A Markov kernel that leaves ``f_beta`` invariant; a JAX pytree of its parameters.
 
-    One that is not reversible also has a method ``reversal()``, which returns the transition of
-    the reversed chain: reverse runs take it.
+    Derive kernels from this class. Only `step` has to be written; the defaults of the other
+    methods describe a reversible kernel that has no parameters to tune and no auxiliary variables,
+    moves all coordinates as real numbers, and costs one evaluation of the density. A kernel is a
+    frozen dataclass registered by :func:`jax.tree_util.register_dataclass`.
     """
 
-    def init(self, key: jax.Array, position: PyTree) -> PyTree:
-        """Draw the auxiliary variables for ``n`` particles."""
-
+    @abstractmethod
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Move ``n`` particles once."""
 
+    def init(self, key: jax.Array, position: PyTree) -> PyTree:
+        """Draw the auxiliary variables of ``n`` particles; by default there are none."""
+        return ()
+
     def at(self, beta: Scalar) -> "Transition":
-        """Return the kernel with the parameters it has at ``beta``."""
+        """Return the kernel with its parameters at ``beta``; by default itself."""
+        return self
 
+    def reversal(self) -> "Transition":
+        """Return the transition of the time-reversed chain; by default the kernel is reversible."""
+        return self
 
-def reversal_of(transition: Transition) -> Transition:
-    """Return the transition run backwards; one without a method ``reversal`` is its own."""
-    return transition.reversal() if hasattr(transition, "reversal") else transition
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return the evaluations of gradient or density that one transition takes per particle.
 
+        Parameters
+        ----------
+        betas : ndarray, shape (K,)
 
-class NanDensityError(ValueError):
-    """The log density was NaN at a position where it should be a number or -inf.
+        Returns
+        -------
+        ndarray of int, shape (K,)
+            By default ones.
+        """
+        return np.ones(np.shape(betas), dtype=int)
 
-    Attributes
-    ----------
-    position : ndarray, shape (d,)
-        The first such position.
-    """
+    @property
+    def name(self) -> str:
+        """Name in results and messages; by default that of the class."""
+        return type(self).__name__
 
-    def __init__(self, position: np.ndarray):
-        super().__init__(f"The log density is NaN at x = {position}.")
-        self.position = position
+    @property
+    def moved_coordinates(self) -> Sequence[int] | None:
+        """Coordinates that the kernel moves; by default None, all of them."""
+        return None
 
-    def __reduce__(self) -> tuple:
-        return NanDensityError, (self.position,)
+    @property
+    def moves_integers(self) -> bool:
+        """Whether whole numbers stay whole numbers; by default no."""
+        return False
 
+    @property
+    def restrictable(self) -> bool:
+        """Whether `BlockTransition` may run the kernel on some coordinates; by default yes."""
+        return True
 
-def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
-    """Return the gradient of ``log f_beta``, shape ``(n, d)``.
+    @property
+    def tuning(self) -> Tuning:
+        """Parameters that the pilot may set; by default none."""
+        return Tuning()
 
-    Particles do not interact, so the gradient of the sum is the gradient of each.
-    """
-    return jax.grad(lambda x: path.log_density(path.evaluate(x), beta).sum())(position)
+    def with_parameters(self, values: Mapping[str, Any]) -> Self:
+        """Return the kernel with some of its parameters replaced; by default dataclass fields."""
+        kernel: Any = self
+        return cast(Self, replace(kernel, **values))
+
+    def effort(self, level: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of steps of an effort level.
+
+        Parameters
+        ----------
+        level
+            0, 1, 2, ...; each takes about 1.2 to 1.4 times the evaluations of the one below.
+        step_limit
+            Largest step size that reaches the target acceptance.
+
+        Returns
+        -------
+        float, int
+            By default the limit, and about ``2^(level / 2)`` proposals.
+        """
+        return step_limit, max(level + 1, round(2 ** (level / 2)))
+
+    def step_sizes(self, betas: np.ndarray) -> np.ndarray:
+        """Return the step size at each temperature, shape ``(K,)``; NaN if there is none."""
+        size = self.tuning.parameters.get("step_size")
+        return np.broadcast_to(np.asarray(np.nan if size is None else size), np.shape(betas))
+
+    @property
+    def parts(self) -> "tuple[Transition, ...]":
+        """Kernels that are tuned one by one; by default the kernel itself."""
+        return (self,)
+
+    def with_parts(self, parts: "Sequence[Transition]") -> "Transition":
+        """Return the transition with its parts replaced."""
+        (part,) = parts
+        return part
+
+    def step_by_part(
+        self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
+    ) -> tuple[KernelState, list[StepInfo]]:
+        """Move ``n`` particles once; return the diagnostics of every part."""
+        state, info = self.step(key, state, path, beta)
+        return state, [info]

@@ -1,7 +1,7 @@
-"""Double precision, for the duration of a call.
+"""JAX in double precision for the duration of a call.
 
-Log weights accumulate in float64. JAX's switch for 64-bit numbers is a setting of the thread;
-functions with this decorator turn it on while they run and leave it as it was.
+Log weights accumulate in float64. JAX's switch for 64-bit numbers is a setting of the thread; the
+decorator turns it on during a call and restores the user's setting afterwards.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 def double_precision(function: Callable[P, T]) -> Callable[P, T]:
-    """Run a function with JAX's 64-bit numbers switched on."""
+    """Decorate a function to run with 64-bit numbers of JAX.
+
+    Not for generators: their body runs after the call has returned.
+    """
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:

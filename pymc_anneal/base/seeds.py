@@ -1,14 +1,34 @@
-"""Seeds and keys: everything random follows from one ``numpy.random.SeedSequence``."""
+"""Seeds and JAX keys; every random number of a run derives from one `numpy.random.SeedSequence`."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+# Values that users may pass as `random_seed`.
+RandomSeed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 
-def seed_sequence(random_seed: Any) -> np.random.SeedSequence:
-    """Return a fresh seed sequence for what users pass as ``random_seed``."""
+
+def seed_sequence(random_seed: RandomSeed) -> np.random.SeedSequence:
+    """Return a new seed sequence.
+
+    Parameters
+    ----------
+    random_seed : int, sequence of int, SeedSequence, Generator or None
+        A seed sequence is copied without its count of spawned children, so that equal arguments
+        give equal runs; a generator is advanced; None takes entropy from the operating system.
+
+    Returns
+    -------
+    SeedSequence
+
+    Raises
+    ------
+    ValueError
+        The value cannot seed a generator.
+    """
     if isinstance(random_seed, np.random.SeedSequence):
         return np.random.SeedSequence(random_seed.entropy, spawn_key=random_seed.spawn_key)
     if isinstance(random_seed, np.random.Generator):
@@ -23,7 +43,13 @@ def seed_sequence(random_seed: Any) -> np.random.SeedSequence:
 
 
 def key_of(seed: np.random.SeedSequence) -> jax.Array:
-    """Make a JAX key from a seed."""
-    return jax.random.wrap_key_data(
-        jnp.asarray(seed.generate_state(2, np.uint32)), impl="threefry2x32"
-    )
+    """Return the JAX key of a seed."""
+    return key_from_words(seed.generate_state(2, np.uint32))
+
+
+def key_from_words(words: np.ndarray) -> jax.Array:
+    """Return a JAX key made of random words, uint32 of shape ``(2,)``.
+
+    The generator is named, so that JAX's default does not decide about the random numbers.
+    """
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")

@@ -1,4 +1,4 @@
-"""Estimates of the log evidence with their errors, and whether to trust them.
+"""Estimators of the log evidence with their errors, and verdicts on the estimates.
 
 Annealed importance sampling, Bennett's acceptance ratio, stepping stones, thermodynamic
 integration, MBAR and bridge sampling, as functions of arrays; diagnostics and verdicts.
@@ -6,5 +6,6 @@ integration, MBAR and bridge sampling, as functions of arrays; diagnostics and v
 
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.verdict import Verdict
 
-__all__ = ["LogEvidence", "bridge_evidence"]
+__all__ = ["LogEvidence", "Verdict", "bridge_evidence"]

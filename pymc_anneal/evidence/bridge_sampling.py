@@ -1,4 +1,4 @@
-"""The evidence of a model that has been fitted already, by bridge sampling.
+"""The log evidence from posterior draws, by bridge sampling.
 
 With ``q`` the unnormalised posterior and ``g`` a normalised proposal fitted to one half of the
 draws, Bennett's acceptance ratio between draws of ``g`` and the other half estimates ``Z``
@@ -8,14 +8,14 @@ draws, Bennett's acceptance ratio between draws of ``g`` and the other half esti
 - **warp-III** (Meng & Schilling 2002): ``x = m + L z``, ``g = N(0, I)``, against
   ``(q(m + L z) + q(m - L z)) |L| / 2``, which has no skewness and the same ``Z``.
 
-The error counts the autocorrelation of the draws (Micaletto & Vehtari 2025). Draws that come
-several times, as resampled particles do, are put next to each other: repetition then counts as
-autocorrelation, and none is in both halves.
+The error accounts for the autocorrelation of the draws (Micaletto & Vehtari 2025). Copies of a
+draw, as resampling makes them, are moved next to each other: they then count as autocorrelation,
+and no draw is in both halves.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import jax
 import numpy as np
@@ -25,34 +25,38 @@ from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
 from pymc_anneal.base.arguments import check_target
-from pymc_anneal.base.arviz_compat import draws_ess, draws_rhat
+from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, Verdict, weight_pareto_k
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.verdict import Verdict, verdict_from
 from pymc_anneal.model.compile import CompiledModel, as_compiled
 from pymc_anneal.model.posterior_draws import posterior_draws
 
+Method: TypeAlias = Literal["normal", "warp3"]
+
+# A function of positions, shape (n, d), to log densities, shape (n,).
+LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
+
+# R-hat above which chains have not converged: between 1.01, which Vehtari et al. (2021) recommend
+# for every quantity of interest, and the older 1.1.
 _MAX_RHAT = 1.05
 
-
-_MIN_ESS = 100.0
-
-
+# Positions that are evaluated at a time, which bounds the memory.
 _BATCH = 2000
 
-
-_LARGE = 0.2
-
-
-LogDensity = Callable[[np.ndarray], np.ndarray]
+# Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
+_LARGE_MEAN = 0.2
 
 
 def bridge_evidence(
-    idata: Any,
+    idata: Container,
     *,
     model: pm.Model | CompiledModel | None = None,
-    method: str = "normal",
+    method: Method = "normal",
     target_mcse: float = 0.1,
     random_seed: Any = None,
 ) -> LogEvidence:
@@ -63,77 +67,90 @@ def bridge_evidence(
     idata : InferenceData or DataTree
         Result of :func:`pymc.sample` (or of :func:`sample_ais`) with a group ``posterior`` that
         holds all free variables.
-    model
+    model : pymc.Model or CompiledModel, optional
         The model that was sampled, or the result of :func:`compile_model`. Default: the model on
         the context stack.
-    method
+    method : {"normal", "warp3"}
         Proposal: "normal", or "warp3" for skewed posteriors, at twice the cost.
-    target_mcse
+    target_mcse : float
         Wanted Monte Carlo standard error, in nats; the verdict says if it is missed.
-    random_seed
-        Seed of the proposal's draws.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        Seed of the proposal draws.
 
     Returns
     -------
     LogEvidence
-        Its ``ess`` is the effective number of posterior draws that the bridge rests on, its
-        ``barrier`` NaN.
+        In nats. Its ``ess`` is the effective number of posterior draws in the bridge, its
+        ``pareto_k`` that of the bridge terms, its ``barrier`` NaN.
 
     Raises
     ------
     ValueError
-        The draws are too few, not of this model, or have a density that is zero or NaN.
+        There are too few draws, they are not of this model, or their density is zero or NaN; or
+        an argument is not valid.
     NotImplementedError
         The model has discrete variables, or a prior whose density is not normalised.
 
     References
     ----------
-    Meng & Wong (1996), Simulating ratios of normalizing constants via a simple identity. Gronau et
-    al. (2017), A tutorial on bridge sampling. Micaletto & Vehtari (2025), Bridge sampling
-    diagnostics.
+    Meng & Wong (1996), Simulating ratios of normalizing constants via a simple identity. Meng &
+    Schilling (2002), Warp bridge sampling. Gronau et al. (2017), A tutorial on bridge sampling.
+    Micaletto & Vehtari (2025), Bridge sampling diagnostics.
 
     Examples
     --------
     >>> idata = pymc.sample(model=model)
     >>> pymc_anneal.bridge_evidence(idata, model=model)
     """
-    if method not in ("normal", "warp3"):
+    if method not in get_args(Method):
         raise ValueError(f'Unknown `method` {method!r}; expected "normal" or "warp3".')
     check_target(target_mcse)
     compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
-    draws = np.stack([_grouped(chain) for chain in posterior_draws(idata, compiled)])
+    draws = np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
     chains, half, ndim = draws.shape[0], draws.shape[1] // 2, draws.shape[2]
-    if chains * half < 2 * ndim + 10:
-        raise ValueError(
-            f"The posterior has {chains} chains of {draws.shape[1]} draws for {ndim} unconstrained "
-            f"dimensions; half of the draws fit the proposal, which takes at least {2 * ndim + 10}."
-        )
-    centre, root = _fit(draws[:, :half].reshape(-1, ndim))
-    target = _checked(compiled, _log_posterior(compiled))
-    log_target = _warped(target, centre, root, symmetric=method == "warp3")
+    _check_size(draws.shape)
+    centre, root = _mean_and_root(draws[:, :half].reshape(-1, ndim))
+    log_density = _checked(compiled, _log_posterior(compiled.log_terms))
+    log_target = _warped(log_density, centre, root, symmetric=method == "warp3")
     rng = np.random.default_rng(seed_sequence(random_seed))
     z = solve_triangular(root, (draws[:, half:] - centre).reshape(-1, ndim).T, lower=True).T
     proposed = rng.standard_normal(z.shape)
     log_reverse = _log_ratio(log_target, z).reshape(chains, -1)
     log_forward = _log_ratio(log_target, proposed)
+    _check_density(log_reverse)
+    estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
+    rhat = draws_rhat(log_reverse)
+    return _log_evidence(estimate, log_forward, target_mcse, rhat, compiled.notes)
+
+
+def _group_copies(x: np.ndarray) -> np.ndarray:
+    """Move copies of a draw, shape ``(n, d)``, behind its first appearance."""
+    _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
+    return x[np.argsort(first[np.ravel(index)], kind="stable")]
+
+
+def _check_size(shape: tuple[int, ...]) -> None:
+    """Raise if half of the draws, of shape ``(chains, draws, d)``, cannot fit the proposal."""
+    chains, draws, ndim = shape
+    if chains * (draws // 2) < 2 * ndim + 10:
+        raise ValueError(
+            f"The posterior has {chains} chains of {draws} draws for {ndim} unconstrained "
+            f"dimensions; half of the draws fit the proposal, which takes at least {2 * ndim + 10}."
+        )
+
+
+def _check_density(log_reverse: np.ndarray) -> None:
+    """Raise if posterior draws have a posterior density of zero."""
     zero = int(np.isneginf(log_reverse).sum())
     if zero:
         raise ValueError(
             f"{zero} posterior draws have a posterior density of zero under `model`: they are of "
             "another model or of other data."
         )
-    estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
-    return _summary(estimate, log_forward, target_mcse, draws_rhat(log_reverse), compiled)
 
 
-def _grouped(x: np.ndarray) -> np.ndarray:
-    """Move repetitions of a draw, shape ``(n, d)``, behind its first appearance."""
-    _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    return x[np.argsort(first[np.ravel(index)], kind="stable")]
-
-
-def _fit(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and Cholesky factor of the covariance of draws of shape ``(n, d)``."""
     covariance = np.atleast_2d(np.cov(x.T))
     try:
@@ -146,21 +163,22 @@ def _fit(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ) from None
 
 
-def _log_posterior(compiled: CompiledModel) -> LogDensity:
-    """Return prior times likelihood of positions of shape ``(n, d)``, in logs."""
+def _log_posterior(log_terms: Callable[[jax.Array], LogTerms]) -> LogDensity:
+    """Return the log of prior times likelihood as a function of positions."""
 
+    @double_precision
     def log_posterior(x: np.ndarray) -> np.ndarray:
         parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        with jax.enable_x64(True):
-            return np.concatenate([np.asarray(_batch(compiled.log_terms, x)) for x in parts])
+        return np.concatenate([np.asarray(_batch(log_terms, x)) for x in parts])
 
     return log_posterior
 
 
 # The function is part of the key: another call for the same compiled model compiles nothing.
 @partial(jax.jit, static_argnums=0)
-def _batch(log_terms: Callable, x: np.ndarray) -> jax.Array:
-    return jax.vmap(log_terms)(x).log_posterior
+def _batch(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> jax.Array:
+    terms: LogTerms = jax.vmap(log_terms)(x)
+    return terms.log_posterior
 
 
 def _checked(compiled: CompiledModel, log_density: LogDensity) -> LogDensity:
@@ -180,8 +198,11 @@ def _checked(compiled: CompiledModel, log_density: LogDensity) -> LogDensity:
 def _warped(
     log_density: LogDensity, centre: np.ndarray, root: np.ndarray, symmetric: bool
 ) -> LogDensity:
-    """Return the density of ``z``, ``x = m + L z``; symmetric: with either sign of ``z``."""
-    log_volume = np.log(np.diag(root)).sum()
+    """Return the log density of ``z``, ``x = m + L z``; symmetric: averaged over ``z`` and ``-z``.
+
+    ``centre`` has shape ``(d,)`` and ``root`` shape ``(d, d)``.
+    """
+    log_volume = float(np.log(np.diag(root)).sum())
 
     def warped(z: np.ndarray) -> np.ndarray:
         step = z @ root.T
@@ -194,25 +215,25 @@ def _warped(
 
 
 def _log_ratio(log_target: LogDensity, z: np.ndarray) -> np.ndarray:
-    return log_target(z) - norm.logpdf(z).sum(axis=1)
+    """Return the log ratio of target and proposal at ``z`` of shape ``(n, d)``, shape ``(n,)``."""
+    ratio: np.ndarray = log_target(z) - norm.logpdf(z).sum(axis=1)
+    return ratio
 
 
-def _summary(
+def _log_evidence(
     estimate: BridgeEstimate,
     log_forward: np.ndarray,
     target_mcse: float,
     rhat: float,
-    compiled: CompiledModel,
+    notes: tuple[str, ...],
 ) -> LogEvidence:
     ess = draws_ess(estimate.reverse_terms)
     mcse = estimate.mcse(ess)
     k = max(_tail(estimate.forward_terms), _tail(estimate.reverse_terms))
     outside = int(np.isneginf(log_forward).sum())
-    notes = [*compiled.notes]
     if outside:
-        notes.append(
-            f"{outside} of {log_forward.size} proposed points have a posterior density of zero."
-        )
+        found = f"{outside} of {log_forward.size} proposed points have a posterior density of zero."
+        notes = (*notes, found)
     return LogEvidence(
         log_evidence=estimate.log_evidence,
         mcse=mcse,
@@ -220,37 +241,37 @@ def _summary(
         ess=ess,
         pareto_k=k,
         barrier=float("nan"),
-        verdict=str(_judge(mcse, target_mcse, ess, k, rhat)),
+        verdict=_assess(mcse, target_mcse, ess, k, rhat),
         notes=" ".join(notes),
     )
 
 
 def _tail(terms: np.ndarray) -> float:
-    """Pareto k of one side's terms; -inf where they are many compared to their bound."""
-    # Terms are bounded: with a mean well up their range a heavy tail has nowhere to go.
-    if terms.mean() > _LARGE * terms.max():
+    """Return the Pareto k of one side's bridge terms; -inf if no heavy tail is possible.
+
+    The terms are bounded above. If their mean is over a fifth of the maximum, the tail cannot be
+    heavy, and the fit is skipped.
+    """
+    if terms.mean() > _LARGE_MEAN * terms.max():
         return -np.inf
     return weight_pareto_k(np.log(terms[terms > 0]))
 
 
-def _judge(mcse: float, target_mcse: float, ess: float, k: float, rhat: float) -> Verdict:
-    doubts = []
+def _assess(mcse: float, target_mcse: float, ess: float, k: float, rhat: float) -> Verdict:
+    doubts, shortfalls = [], []
     if k > MAX_PARETO_K:
         doubts.append(
-            f"Pareto k of the bridge's terms is {k:.2f} (above {MAX_PARETO_K}): proposal and "
+            f"Pareto k of the bridge terms is {k:.2f} (above {MAX_PARETO_K}): proposal and "
             'posterior hardly overlap; try method="warp3", or sample_ais'
         )
     if not rhat < _MAX_RHAT:
         doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
-    if doubts:
-        return Verdict("do not trust", tuple(doubts))
-    wants = []
     if mcse > target_mcse:
         factor = (mcse / target_mcse) ** 2
-        wants.append(
+        shortfalls.append(
             f"the error {mcse:.3g} misses the target {target_mcse:.3g}; take {factor:.1f} times "
             "the draws"
         )
-    if ess < _MIN_ESS:
-        wants.append(f"the bridge rests on {ess:.0f} effective draws (below {_MIN_ESS:.0f})")
-    return Verdict("more draws needed", tuple(wants)) if wants else Verdict("trust", ())
+    if ess < MIN_ESS:
+        shortfalls.append(f"the bridge rests on {ess:.0f} effective draws (below {MIN_ESS:.0f})")
+    return verdict_from(doubts, shortfalls, "more draws needed")

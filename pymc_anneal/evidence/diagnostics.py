@@ -1,7 +1,6 @@
-"""Whether an estimate can be trusted, from arrays, in plain words."""
+"""Diagnostics of an estimate by annealed importance sampling, and the verdict on it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -9,62 +8,81 @@ from scipy.stats import chi2
 
 from pymc_anneal.base.arviz_compat import pareto_k
 from pymc_anneal.evidence.ais import ais, effective_sample_size, population_means
+from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
-# Vehtari, Simpson, Gelman, Yao & Gabry (2024): above it importance sampling errors are not usable.
+# Pareto k above which the error of importance sampling is unusable (Vehtari et al. 2024).
 MAX_PARETO_K = 0.7
 
+# Smallest effective sample size of a trusted estimate: the relative error of a standard error from
+# 100 draws is 1 / sqrt(2 * 100), 7 %.
+MIN_ESS = 100.0
 
-_MIN_ESS = 100.0
+# Standard errors by which two estimates of the same log evidence may differ: false alarms in about
+# one comparison of 16,000.
+MAX_DISAGREEMENT = 4.0
 
+# The same for the pilot and the counted run. Wider, because the error of the pilot is a rough one.
+_MAX_PILOT_DISAGREEMENT = 5.0
 
-# Standard errors by which the pilot and the counted run may differ, and the level at which
-# chains of one run are said to disagree: false alarms in about one run of 10,000.
-_MAX_DISAGREEMENT = 5.0
-
-
+# Level of the test that the chains of a run agree: false alarms in about one run of 10,000.
 _CHAINS_LEVEL = 1e-4
 
-
-class Verdict(NamedTuple):
-    """A judgement and its reasons.
-
-    Attributes
-    ----------
-    judgement : str
-        ``"trust"``, ``"more steps needed"`` or ``"do not trust"``.
-    reasons : tuple of str
-        What speaks against the estimate.
-    """
-
-    judgement: str
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return the judgement with its reasons."""
-        return f"{self.judgement}: {'; '.join(self.reasons)}" if self.reasons else self.judgement
+# Interquartile range of a standard normal variable.
+_IQR_OF_NORMAL = 1.349
 
 
 def weight_pareto_k(log_weight: np.ndarray) -> float:
-    """Pareto k of the non-zero weights; -inf where the largest are all equal: no tail."""
+    """Return the Pareto k of the non-zero weights; -inf if the largest weights are all equal.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+        Log weights; -inf is a weight of zero.
+
+    References
+    ----------
+    Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling.
+    """
     finite = np.sort(np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))])
-    # The weights that the fit looks at, and the one below them (Vehtari et al. 2024, section 2.4).
+    # Weights of the tail that is fitted, and the one below them (Vehtari et al. 2024, section 2.4).
     tail = int(np.ceil(min(0.2 * finite.size, 3 * np.sqrt(finite.size)))) + 1
     return -np.inf if finite.size and np.ptp(finite[-tail:]) < 1e-8 else pareto_k(finite)
 
 
 def log_weight_variance(log_weight: np.ndarray) -> float:
-    """Effective variance ``S`` of the non-zero log weights: ``n RSE^2 = exp(S) - 1``.
+    """Estimate the effective variance ``S`` of the non-zero log weights: ``n RSE^2 = exp(S) - 1``.
 
-    For normal log weights this is their variance. Their effective sample size tells it when it
-    is small, their quartiles when it is large; the larger of the two is returned, so that neither
-    a few stray particles of no weight nor a missed right tail distort it.
+    With perfect transitions the log weights are about normal (Neal 2001), and ``S`` is then their
+    variance. A small ``S`` is estimated from the effective sample size and a large one from the
+    quartiles. The larger of the two estimates is returned, so that neither a few particles of
+    negligible weight nor a right tail that was missed distort it.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+        Log weights; -inf is a weight of zero.
+
+    Returns
+    -------
+    float
+        In squared nats; infinite if there are fewer than two non-zero weights.
+
+    References
+    ----------
+    Neal (2001), Annealed importance sampling, section 4. Grosse, Maddison & Salakhutdinov (2013),
+    Annealing between distributions by averaging moments, section 3.
     """
     finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
     if finite.size < 2:
         return float("inf")
     by_ess = np.log(finite.size / effective_sample_size(finite))
-    low, high = np.quantile(finite, [0.25, 0.75])
-    return float(max(by_ess, ((high - low) / 1.349) ** 2))
+    return float(max(by_ess, median_and_robust_sd(finite)[1] ** 2))
+
+
+def median_and_robust_sd(values: np.ndarray) -> tuple[float, float]:
+    """Return the median of finite values, and the standard deviation from their quartiles."""
+    low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return float(centre), float((high - low) / _IQR_OF_NORMAL)
 
 
 def assess(
@@ -79,60 +97,60 @@ def assess(
     doubts: Sequence[str] = (),
     population_size: int = 1,
 ) -> Verdict:
-    """Judge an estimate by annealed importance sampling.
+    """Return the verdict on an estimate by annealed importance sampling.
 
     Parameters
     ----------
     log_weight : ndarray, shape (chains, particles)
         Log weights.
     strata : ndarray of int, shape (particles,), optional
-        Which of several rounds a particle belongs to.
-    target_mcse
-        The error that was asked for.
-    steps
+        Round of each particle, if there were several.
+    target_mcse : float
+        Wanted Monte Carlo standard error, in nats.
+    steps : int
         Number of steps of the run.
-    pilots
-        Log evidences of the pilots and their standard errors.
-    interrupted
-        The run was stopped before all its particles were done.
-    mcse
-        Error of the estimate, if it is not that of the weights alone.
-    doubts
-        What else speaks against the estimate.
-    population_size
-        See :func:`ais`. Populations are too few for a tail, and the error is their spread: there
-        is no other against which chains could disagree.
+    pilots : sequence of tuple of float
+        Log evidences of the pilots and their standard errors, in nats.
+    interrupted : bool
+        Whether the run was stopped before all particles were done.
+    mcse : float, optional
+        Error of the estimate in nats, if it is not that of the weights alone.
+    doubts : sequence of str
+        Further doubts about the estimate.
+    population_size : int
+        Number of consecutive particles that were resampled together; see
+        :func:`~pymc_anneal.evidence.ais.ais`. Above 1 the chains are not compared, because the
+        error is already taken from the spread of the populations.
 
     Returns
     -------
     Verdict
     """
     estimate = ais(log_weight, strata, population_size)
-    doubts = [
+    found = [
         *doubts,
-        *_doubt_tail(weight_pareto_k(population_means(log_weight, population_size))),
-        *(_doubt_chains(log_weight, strata) if population_size == 1 else []),
-        *(d for p in pilots for d in _doubt_pilot(estimate.log_evidence, estimate.mcse, *p)),
+        *_tail_doubts(weight_pareto_k(population_means(log_weight, population_size))),
+        *(_chain_doubts(log_weight, strata) if population_size == 1 else []),
+        *(d for p in pilots for d in _pilot_doubts(estimate.log_evidence, estimate.mcse, *p)),
     ]
-    if doubts:
-        return Verdict("do not trust", tuple(doubts))
     error = estimate.mcse if mcse is None else mcse
-    wants = _shortfalls(error, estimate.ess, target_mcse, steps)
+    shortfalls = _shortfalls(error, estimate.ess, target_mcse, steps)
     if interrupted:
-        wants.append("the run was interrupted")
-    return Verdict("more steps needed", tuple(wants)) if wants else Verdict("trust", ())
+        shortfalls.append("the run was interrupted")
+    return verdict_from(found, shortfalls)
 
 
-def _doubt_tail(k: float) -> list[str]:
+def _tail_doubts(k: float) -> list[str]:
     if k <= MAX_PARETO_K or np.isnan(k):
         return []
     return [
-        f"Pareto k of the weights is {k:.2f} (above {MAX_PARETO_K}): a few particles decide, and "
-        "the error is not to be believed; take more steps"
+        f"Pareto k of the weights is {k:.2f} (above {MAX_PARETO_K}): a few particles dominate the "
+        "estimate and its error is unreliable; take more steps"
     ]
 
 
-def _doubt_chains(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str]:
+def _chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str]:
+    """Test that the estimates of the chains agree within their errors, by chi-squared."""
     estimates = [ais(row, strata) for row in log_weight]
     values = np.array([e.log_evidence for e in estimates])
     errors = np.array([e.mcse for e in estimates])
@@ -148,8 +166,8 @@ def _doubt_chains(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str
     ]
 
 
-def _doubt_pilot(value: float, error: float, pilot: float, pilot_error: float) -> list[str]:
-    if abs(value - pilot) <= _MAX_DISAGREEMENT * np.hypot(error, pilot_error):
+def _pilot_doubts(value: float, error: float, pilot: float, pilot_error: float) -> list[str]:
+    if abs(value - pilot) <= _MAX_PILOT_DISAGREEMENT * np.hypot(error, pilot_error):
         return []
     return [
         f"the pilot found {pilot:.2f} +- {pilot_error:.2f} by another estimator; the transitions "
@@ -158,19 +176,19 @@ def _doubt_pilot(value: float, error: float, pilot: float, pilot_error: float) -
 
 
 def _shortfalls(mcse: float, ess: float, target: float, steps: int) -> list[str]:
-    wants = []
     if not np.isfinite(mcse):
         return [f"all weights are zero; try steps={2 * steps} or more draws"]
+    shortfalls = []
     if mcse > target:
         # RSE^2 = (exp(S) - 1)/N with S ~ 1/K: doubling K more than halves the square error.
         factor = max(2.0, (mcse / target) ** 2)
-        wants.append(
+        shortfalls.append(
             f"the error {mcse:.3g} misses the target {target:.3g}; try "
             f"steps={int(np.ceil(steps * factor))}"
         )
-    if ess < _MIN_ESS:
-        wants.append(
-            f"the weights are worth {ess:.0f} independent draws (below {_MIN_ESS:.0f}); try "
+    if ess < MIN_ESS:
+        shortfalls.append(
+            f"the weights are worth {ess:.0f} independent draws (below {MIN_ESS:.0f}); try "
             f"steps={2 * steps} or more draws"
         )
-    return wants
+    return shortfalls

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_anneal.evidence.verdict import Verdict
+
 
 class EvidenceEstimate(NamedTuple):
     """An estimate of a log evidence, in nats.
@@ -25,7 +27,7 @@ class EvidenceEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class LogEvidence:
-    """A log marginal likelihood and what is known about its error; everything in nats.
+    """A log marginal likelihood and the evidence for its accuracy; everything in nats.
 
     Attributes
     ----------
@@ -38,17 +40,18 @@ class LogEvidence:
     ess : float
         Effective sample size of the weights.
     pareto_k : float
-        Shape of the weights' upper tail; above 0.7 the error is not to be believed.
+        Shape of the upper tail of the weights; above 0.7 the error is unreliable.
     barrier : float
-        Path length Lambda between prior and posterior; NaN where there was no path.
-    verdict : str
-        ``"trust"``, ``"more steps needed: ..."`` or ``"do not trust: ..."``.
+        Path length Lambda between prior and posterior; NaN if the estimate used no path.
+    verdict : Verdict
+        Whether to trust the estimate, with reasons; its text is ``"trust"``,
+        ``"more steps needed: ..."`` or ``"do not trust: ..."``.
     notes : str
-        What to know about the model, for example that a potential is tempered with the
-        likelihood; empty where there is nothing.
+        Remarks on the model, for example that a potential is tempered with the likelihood; usually
+        empty.
     bounds : tuple of float, optional
-        Stochastic bounds, where reverse runs were made: the estimate of the forward runs alone,
-        below the truth in expectation, and that of the reverse runs, above it.
+        Stochastic bounds, if reverse runs were made: the estimate of the forward runs alone, below
+        the truth in expectation, and that of the reverse runs, above it.
     """
 
     log_evidence: float
@@ -57,12 +60,12 @@ class LogEvidence:
     ess: float
     pareto_k: float
     barrier: float
-    verdict: str
+    verdict: Verdict
     notes: str = ""
     bounds: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
-        """Return some lines to read."""
+        """Return a summary of a few lines."""
         low, high = self.interval
         barrier = "" if np.isnan(self.barrier) else f", barrier {self.barrier:.1f}"
         return (

@@ -1,9 +1,11 @@
 """Verdicts: whether an estimate can be trusted, and why not."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+import json
 
-Status = Literal[
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+Status: TypeAlias = Literal[
     "trust",
     "more steps needed",
     "more draws needed",
@@ -15,7 +17,7 @@ Status = Literal[
 
 
 class Verdict(NamedTuple):
-    """A status and the reasons for it.
+    """A status and the reasons for it; ``str(verdict)`` joins them to a sentence.
 
     Attributes
     ----------
@@ -23,7 +25,7 @@ class Verdict(NamedTuple):
         ``"trust"``, ``"more steps needed"``, ``"more draws needed"``, ``"more evidence needed"`` or
         ``"do not trust"``; of a calibration ``"calibrated"`` or ``"not calibrated"``.
     reasons : tuple of str
-        Why the estimate is not simply trusted; empty if it is.
+        Grounds for the status; of an estimate that is trusted usually none.
     """
 
     status: Status
@@ -38,21 +40,68 @@ class Verdict(NamedTuple):
         """Return the status with its reasons."""
         return f"{self.status}: {'; '.join(self.reasons)}" if self.reasons else self.status
 
+    def __repr__(self) -> str:
+        """Return the text of the verdict."""
+        return str(self)
+
+    def to_attrs(self) -> dict[str, str]:
+        """Return the verdict as attributes of a group, which netCDF and zarr can hold."""
+        return {
+            "verdict": str(self),
+            "verdict_status": self.status,
+            "verdict_reasons": json.dumps(self.reasons),
+        }
+
+    @classmethod
+    def from_attrs(cls, attrs: Mapping[str, Any]) -> "Verdict":
+        """Read the attributes that :meth:`to_attrs` writes."""
+        return cls(attrs["verdict_status"], tuple(json.loads(attrs["verdict_reasons"])))
+
 
 def verdict_from(
     doubts: Sequence[str], shortfalls: Sequence[str], shortfall: Status = "more steps needed"
 ) -> Verdict:
-    """Return the verdict that doubts and shortfalls lead to: doubts come first.
+    """Return the verdict on an estimate: doubts take precedence over shortfalls.
 
     Parameters
     ----------
-    doubts
+    doubts : sequence of str
         Signs that the estimate or its error is wrong.
-    shortfalls
-        Respects in which it is right but not precise enough.
-    shortfall
-        Status if there are only shortfalls.
+    shortfalls : sequence of str
+        Respects in which the estimate is not precise enough.
+    shortfall : str
+        Status if there are shortfalls and no doubts.
+
+    Returns
+    -------
+    Verdict
     """
     if doubts:
         return Verdict("do not trust", tuple(doubts))
     return Verdict(shortfall, tuple(shortfalls)) if shortfalls else Verdict("trust")
+
+
+def combined_verdict(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return the verdict on a quantity that depends on several estimates.
+
+    Parameters
+    ----------
+    verdicts : mapping of str to Verdict
+        Verdicts on the estimates, by name.
+
+    Returns
+    -------
+    Verdict
+        ``"do not trust"`` if one of them is, otherwise the first shortfall; each reason begins with
+        the name of the estimate.
+    """
+    objections = {name: v for name, v in verdicts.items() if not v.trusted}
+    doubts = [_named(n, v) for n, v in objections.items() if v.status == "do not trust"]
+    if doubts or not objections:
+        return verdict_from(doubts, [])
+    status = next(iter(objections.values())).status
+    return verdict_from([], [_named(n, v) for n, v in objections.items()], status)
+
+
+def _named(name: str, verdict: Verdict) -> str:
+    return f"{name}: {'; '.join(verdict.reasons) or verdict.status}"

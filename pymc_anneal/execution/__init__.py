@@ -1,6 +1,6 @@
-"""Where blocks of particles run, how they are saved, and what is shown meanwhile.
+"""Execution of blocks of particles: workers, checkpoints, progress bars. No mathematics.
 
-Any executor, checkpoints that resume to the same bits, progress bars. No mathematics.
+Blocks run on any executor of :mod:`concurrent.futures`; a checkpoint resumes to the same bits.
 """
 
 from pymc_anneal.execution.checkpoint import Checkpoint

@@ -1,14 +1,14 @@
-"""What a long run has finished, kept in a file from which it goes on.
+"""Checkpoints: finished stages and blocks in a file, from which a run resumes to the same bits.
 
-A run is a sequence of stages whose order follows from what the earlier ones returned. A journal
-holds the results of the stages so far, the finished blocks of the present one, and snapshots of
-the blocks in progress; a run that finds a journal takes each stage from it and computes the rest.
-What depends on the clock (the plan under a time limit) is a stage like the others, so the resumed
-run ends in the same bits as the run that was left alone. The file is replaced as a whole, by
-:func:`os.replace`; it is valid at every moment. Files are pickles: load none from a stranger.
+A run is a sequence of stages, and the inputs of each stage follow from the results of the earlier
+ones. A stage log holds the results of the stages so far, the finished blocks of the current stage,
+and snapshots of its unfinished blocks. A resumed run takes the results in the log and computes the
+others. A decision that depends on the clock, such as the plan under a time limit, is a stage like
+any other, so a resumed run ends in the same bits as an uninterrupted one.
+
+The file is complete at every moment. It contains pickles: load none from a source you do not trust.
 """
 
-import hashlib
 import json
 import os
 import pickle
@@ -19,32 +19,50 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
-import jax
 import numpy as np
 
 from pymc_anneal.annealing.block import BlockResult, Snapshot
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.execution.checkpoint_file import read_checkpoint, write_checkpoint
 
-_MAGIC = "pymc_anneal checkpoint 1"
-
-
+# Name of the seed in the fingerprint.
 SEED = "random_seed"
 
+# Largest time in seconds between two checks whether the file is due.
+_MAX_POLL_INTERVAL = 1.0
 
 T = TypeVar("T")
 
 
+class _Content(NamedTuple):
+    """Body of the file.
+
+    Attributes
+    ----------
+    stages : dict
+        Results of the finished stages.
+    results, snapshots : dict of dict
+        For each stage made of blocks, results of the finished blocks and snapshots of the others,
+        by the index of the block.
+    """
+
+    stages: dict[str, Any]
+    results: dict[str, dict[int, BlockResult]]
+    snapshots: dict[str, dict[int, Snapshot]]
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where and how often a run is saved.
+    """File and interval of the checkpoints of a run.
 
     Parameters
     ----------
-    path
+    path : str or path
         The file. Its folder must exist.
-    interval
+    interval : float
         Seconds between two versions of the file.
 
     Raises
@@ -55,10 +73,10 @@ class Checkpoint:
         The folder does not exist.
     """
 
-    path: str | os.PathLike
+    path: str | os.PathLike[str]
     interval: float = 60.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.interval > 0:
             raise ValueError(f"`interval` is {self.interval}, expected seconds, above 0.")
         folder = Path(self.path).absolute().parent
@@ -68,36 +86,39 @@ class Checkpoint:
             )
 
     def open(self, fingerprint: Mapping[str, str]) -> "StageLog":
-        """Return the journal in the file, or a new one.
+        """Return the stage log in the file, or an empty one if there is no file.
 
         Parameters
         ----------
-        fingerprint
-            What the bits of the run depend on, in words or hashes, by name. The key
-            ``random_seed`` may be missing: that of the file is taken.
+        fingerprint : mapping of str to str
+            Everything that the bits of the run depend on, in words or hashes, by name. Without the
+            key ``random_seed`` the run takes the seed in the file.
+
+        Returns
+        -------
+        StageLog
 
         Raises
         ------
         ValueError
-            The file is of another run, named by what differs, or no checkpoint.
+            The file belongs to another run; the message names the differences. Or it is no
+            checkpoint, is damaged, or has the format of another version.
         """
         path = Path(self.path)
         if not path.exists():
             return StageLog(self, fingerprint)
-        found, body = _read(path)
-        differs = [k for k in {**found, **fingerprint} if _differs(found, fingerprint, k)]
-        if differs:
+        found, body = read_checkpoint(path)
+        differing = [k for k in {**found, **fingerprint} if _differs(found, fingerprint, k)]
+        if differing:
             lines = [
-                f"  {k}: {found.get(k)} in the file, {fingerprint.get(k)} now" for k in differs
+                f"  {k}: {found.get(k)} in the file, {fingerprint.get(k)} now" for k in differing
             ]
             raise ValueError(
-                f"The checkpoint {path} is of another run. What differs:\n"
+                f"The checkpoint {path} belongs to another run. Differences:\n"
                 + "\n".join(lines)
-                + "\nRestore it, choose another file, or delete this one to begin afresh."
+                + "\nRestore what differs, choose another file, or delete this one to start again."
             )
-        with jax.enable_x64(True):
-            stages, results, snapshots = pickle.loads(body)
-        return StageLog(self, found, stages, results, snapshots)
+        return StageLog(self, found, _unpickle(body))
 
 
 def _differs(found: Mapping[str, str], present: Mapping[str, str], key: str) -> bool:
@@ -106,102 +127,94 @@ def _differs(found: Mapping[str, str], present: Mapping[str, str], key: str) -> 
     return found.get(key) != present.get(key)
 
 
-def _read(path: Path) -> tuple[dict[str, str], bytes]:
-    """Return fingerprint and body of a file."""
-    head, _, body = path.read_bytes().partition(b"\n")
-    try:
-        header = json.loads(head)
-        sound = header["format"] == _MAGIC and header["sha256"] == _hash(body)
-    except (ValueError, KeyError, TypeError):
-        sound = False
-    if not sound:
-        raise ValueError(
-            f"{path} is not a whole checkpoint of pymc_anneal {_MAGIC.split()[-1]}: choose "
-            "another file, or delete it to begin afresh."
-        )
-    return header["fingerprint"], body
-
-
-def _hash(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
+@double_precision
+def _unpickle(body: bytes) -> _Content:
+    content: _Content = pickle.loads(body)
+    return content
 
 
 class BlockStore:
-    """Blocks of one stage: those finished, and snapshots of those begun.
+    """Results and snapshots of the blocks of one stage.
 
     Parameters
     ----------
-    journal
-        Where they are saved; default: nowhere, and no snapshots are taken.
+    log : StageLog, optional
+        The log that saves them; default: none, and no snapshots are taken.
+
+    Attributes
+    ----------
+    results : dict of int to BlockResult
+        Results of the finished blocks.
+    snapshots : dict of int to Snapshot
+        Latest snapshots of the others.
     """
 
-    def __init__(self, journal: "StageLog | None" = None):
-        self._journal = journal
-        self._lock = journal.lock if journal else threading.Lock()
-        self._taken: dict[int, float] = {}
+    def __init__(self, log: "StageLog | None" = None) -> None:
+        self._log = log
+        self._lock = log.lock if log else threading.Lock()
+        self._last_snapshot: dict[int, float] = {}
         self.results: dict[int, BlockResult] = {}
         self.snapshots: dict[int, Snapshot] = {}
 
     @property
-    def patience(self) -> float | None:
-        """Seconds to wait between looks at the clock; None: for ever."""
-        return None if self._journal is None else min(self._journal.interval, 1.0)
+    def poll_interval(self) -> float | None:
+        """Seconds between two calls of `save_if_due`; None: no limit."""
+        return None if self._log is None else min(self._log.interval, _MAX_POLL_INTERVAL)
 
     def add(self, index: int, result: BlockResult) -> None:
-        """Keep a finished block."""
+        """Store the result of a finished block."""
         with self._lock:
             self.results[index] = result
             self.snapshots.pop(index, None)
 
-    def offer(self, index: int, stop: threading.Event, take: Callable[[], Snapshot]) -> None:
-        """Take a snapshot of a block if one is due, or the last one before it stops."""
-        if self._journal is None:
+    def offer(self, index: int, take: Callable[[], Snapshot], last: bool) -> None:
+        """Take a snapshot of a block if one is due, or if it is the last one before a stop."""
+        if self._log is None:
             return
         now = time.monotonic()
-        if now - self._taken.setdefault(index, now) < self._journal.interval and not stop.is_set():
+        age = now - self._last_snapshot.setdefault(index, now)
+        if age < self._log.interval and not last:
             return
-        self._taken[index] = now
+        self._last_snapshot[index] = now
         snapshot = take()
         with self._lock:
             self.snapshots[index] = snapshot
 
     def save_if_due(self) -> None:
-        """Write the file if the interval is over."""
-        if self._journal is not None:
-            self._journal.save_if_due()
+        """Write the file if the interval has passed."""
+        if self._log is not None:
+            self._log.save_if_due()
 
     def save(self) -> None:
         """Write the file, if there is one."""
-        if self._journal is not None:
-            self._journal.save()
+        if self._log is not None:
+            self._log.save()
 
 
 class StageLog:
-    """Results of a run's stages, by number and name.
+    """Results of the stages of a run, which wraps every stage in a call of the log.
 
     Parameters
     ----------
-    checkpoint
-        The file; None: nothing is kept.
-    fingerprint
+    checkpoint : Checkpoint, optional
+        The file; default: none, every stage is computed and no result is stored.
+    fingerprint : mapping of str to str, optional
         See :meth:`Checkpoint.open`.
-    stages, results, snapshots
-        What an earlier run left: stages, finished blocks by stage, blocks begun by stage.
+    content : optional
+        Stages and blocks of an earlier run, as read from the file.
     """
 
     def __init__(
         self,
         checkpoint: Checkpoint | None = None,
         fingerprint: Mapping[str, str] | None = None,
-        stages: dict[str, Any] | None = None,
-        results: dict[str, dict[int, BlockResult]] | None = None,
-        snapshots: dict[str, dict[int, Snapshot]] | None = None,
-    ):
+        content: _Content | None = None,
+    ) -> None:
         self.checkpoint, self.fingerprint = checkpoint, dict(fingerprint or {})
         self.lock = threading.Lock()
-        self._stages, self._results, self._snapshots = stages or {}, results or {}, snapshots or {}
-        self._count, self._open, self._saved = 0, True, time.monotonic()
-        self._problem = ""
+        self._content = content or _Content({}, {}, {})
+        self._count, self._is_open, self._last_save = 0, True, time.monotonic()
+        self._last_error = ""
 
     @property
     def interval(self) -> float:
@@ -209,115 +222,109 @@ class StageLog:
         return self.checkpoint.interval if self.checkpoint else float("inf")
 
     def stage(self, name: str, compute: Callable[[], T]) -> T:
-        """Return the result of a stage, computed unless it is known.
+        """Return the result of a stage, from the log if it is there.
 
         Parameters
         ----------
-        name
-            For the reader; the number of the call identifies the stage.
-        compute
-            Called if the stage is not in the journal.
+        name : str
+            Name of the stage; the log identifies it by its number in the run and this name.
+        compute : callable
+            Computes the result, which must be picklable.
         """
-        key = self._next(name)
-        if key not in self._stages:
-            result = compute()
-            if self._open and self.checkpoint is not None:
-                self._stages[key] = result
-                self.save_if_due()
-            return result
-        return self._stages[key]
+        key, stages = self._next_key(name), self._content.stages
+        if key in stages:
+            known: T = stages[key]
+            return known
+        result = compute()
+        if self._is_open and self.checkpoint is not None:
+            stages[key] = result
+            self.save_if_due()
+        return result
 
     def blocks(self, name: str) -> BlockStore:
-        """Return the store of the next stage, one that is made of blocks."""
+        """Return the store of the next stage, if this one consists of blocks."""
         if self.checkpoint is None:
             return BlockStore()
-        key, store = self._next(name), BlockStore(self)
+        key, store = self._next_key(name), BlockStore(self)
         with self.lock:
-            store.results = self._results.setdefault(key, store.results)
-            store.snapshots = self._snapshots.setdefault(key, store.snapshots)
+            store.results = self._content.results.setdefault(key, store.results)
+            store.snapshots = self._content.snapshots.setdefault(key, store.snapshots)
         return store
 
     def close(self) -> None:
-        """Keep no further stages: what follows is no longer the run that was asked for."""
-        self._open = False
+        """Store no further stages: after an interruption they differ from the requested run."""
+        self._is_open = False
 
     def save_if_due(self) -> None:
-        """Write the file if the interval is over."""
-        if time.monotonic() - self._saved >= self.interval:
+        """Write the file if the interval has passed."""
+        if time.monotonic() - self._last_save >= self.interval:
             self.save()
 
     def save(self) -> None:
-        """Write the file; where that fails, say so once, and go on."""
+        """Write the file; if that fails, warn once per error and continue."""
         if self.checkpoint is None:
             return
-        self._saved = time.monotonic()
+        self._last_save = time.monotonic()
         try:
             with self.lock:
-                body = cloudpickle.dumps((self._stages, self._results, self._snapshots))
-            _replace(Path(self.checkpoint.path), self._head(body) + b"\n" + body)
+                body = cloudpickle.dumps(self._content)
+            write_checkpoint(Path(self.checkpoint.path), self.fingerprint, body)
         except (OSError, pickle.PicklingError, TypeError) as error:
             self._warn(error)
 
-    def _head(self, body: bytes) -> bytes:
-        head = {"format": _MAGIC, "sha256": _hash(body), "fingerprint": self.fingerprint}
-        return json.dumps(head).encode()
-
-    def _next(self, name: str) -> str:
+    def _next_key(self, name: str) -> str:
         self._count += 1
         return f"{self._count} {name}"
 
     def _warn(self, error: Exception) -> None:
-        if str(error) == self._problem:
+        if str(error) == self._last_error:
             return
-        self._problem = str(error)
+        self._last_error = str(error)
         warnings.warn(
-            f"The checkpoint could not be written ({error}). The run goes on, and what it has "
-            "finished is in memory; make room, or make the folder writable: it tries again.",
+            f"The checkpoint could not be written ({error}). The run continues and keeps its "
+            "results in memory; free some space or make the folder writable: the run tries again.",
             stacklevel=2,
         )
 
 
 def open_stage_log(
-    checkpoint: str | os.PathLike | Checkpoint,
+    checkpoint: str | os.PathLike[str] | Checkpoint,
     fingerprint: Mapping[str, str],
     seed: np.random.SeedSequence,
-    chosen: bool,
+    seed_is_given: bool,
 ) -> tuple[StageLog, np.random.SeedSequence]:
-    """Open the journal of a run.
+    """Open the stage log of a run.
 
     Parameters
     ----------
-    checkpoint
+    checkpoint : str, path or Checkpoint
         The file.
-    fingerprint
+    fingerprint : mapping of str to str
         See :meth:`Checkpoint.open`.
-    seed
-        Of the run, unless the file knows better.
-    chosen
-        Whether the user chose the seed, so that another one in the file is an error.
+    seed : SeedSequence
+        Seed of the run if the file has none.
+    seed_is_given : bool
+        Whether the user gave the seed, so that a different one in the file is an error.
 
     Returns
     -------
     StageLog, SeedSequence
-        The journal, and the seed to go by.
+        The log, and the seed of the run.
+
+    Raises
+    ------
+    ValueError
+        See :meth:`Checkpoint.open`.
     """
     opened = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    words = json.dumps([_plain(seed.entropy), list(seed.spawn_key)])
-    journal = opened.open({**fingerprint, **({SEED: words} if chosen else {})})
-    entropy, spawn_key = json.loads(journal.fingerprint.setdefault(SEED, words))
-    journal.save()
-    return journal, np.random.SeedSequence(entropy, spawn_key=spawn_key)
+    description = json.dumps([_plain(seed.entropy), list(seed.spawn_key)])
+    given = {SEED: description} if seed_is_given else {}
+    log = opened.open({**fingerprint, **given})
+    entropy, spawn_key = json.loads(log.fingerprint.setdefault(SEED, description))
+    log.save()
+    return log, np.random.SeedSequence(entropy, spawn_key=spawn_key)
 
 
 def _plain(entropy: Any) -> int | list[int]:
+    """Return entropy without NumPy's integers, which JSON lacks."""
     return int(entropy) if np.ndim(entropy) == 0 else [int(e) for e in entropy]
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

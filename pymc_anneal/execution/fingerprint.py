@@ -1,7 +1,7 @@
-"""What the bits of a run depend on, in words and hashes that other processes find again.
+"""Fingerprint of a run: everything its bits depend on, in words and hashes.
 
-A model is known by its variables and data, by the text of its graph, and by what it does: its
-first prior draws and their log densities.
+Another process that makes the same run finds the same fingerprint. A model is described by its
+variables and data, by the text of its graph, and by its log densities at a few prior draws.
 """
 
 import hashlib
@@ -12,28 +12,36 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 import pytensor
 
 from pymc_anneal._version import __version__
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 
+# Number of prior draws at which a model is evaluated.
 _DRAWS = 4
 
 
 def describe_model(compiled: CompiledModel) -> dict[str, str]:
     """Describe a model.
 
+    Parameters
+    ----------
+    compiled : CompiledModel
+
     Returns
     -------
     dict of str to str
-        By part: its variables, each of its data, its graph, and its values at prior draws.
+        Descriptions of the variables, of each data array, of the graph, and of values at prior
+        draws, by name.
     """
     model = compiled.model
     draws = compiled.sample_prior(np.random.SeedSequence(0), _DRAWS)
-    with jax.enable_x64(True):
-        terms = jax.vmap(compiled.log_terms)(jax.numpy.asarray(draws))
+    terms = _evaluate_terms(compiled, draws)
     data = {**compiled.constant_data(), **compiled.observed_data()}
     graph = pytensor.printing.debugprint([model.varlogp, model.datalogp], file="str")
     return {
@@ -41,14 +49,20 @@ def describe_model(compiled: CompiledModel) -> dict[str, str]:
         **{f"data of '{name}'": describe(np.asarray(value)) for name, value in data.items()},
         "graph of the model": _short(graph.encode()),
         "prior draws": describe(draws),
-        "log prior at these": describe(np.asarray(terms.log_prior)),
-        "log likelihood at these": describe(np.asarray(terms.log_likelihood)),
-        "deterministics at these": describe(compiled.constrain(draws)),
+        "log prior at prior draws": describe(np.asarray(terms.log_prior)),
+        "log likelihood at prior draws": describe(np.asarray(terms.log_likelihood)),
+        "deterministics at prior draws": describe(compiled.constrain(draws)),
     }
 
 
+@double_precision
+def _evaluate_terms(compiled: CompiledModel, draws: np.ndarray) -> LogTerms:
+    """Evaluate the log densities at draws of shape ``(n, d)``."""
+    return jax.vmap(compiled.log_terms)(jnp.asarray(draws))
+
+
 def describe_versions() -> dict[str, str]:
-    """Return the versions of what computes."""
+    """Return the versions of the libraries that compute, and the device, by name."""
     versions = {f"version of {m.__name__}": m.__version__ for m in (pm, pytensor, jax, np)}
     device = jax.devices()[0]
     return {
@@ -60,7 +74,10 @@ def describe_versions() -> dict[str, str]:
 
 
 def describe(value: Any) -> str:
-    """Describe a setting by its values; a function by its name."""
+    """Describe a setting by its values, a function by its name.
+
+    Two functions of the same name in the same module are not told apart.
+    """
     if isinstance(value, np.ndarray | jax.Array):
         array = np.ascontiguousarray(value)
         return f"array {array.dtype} {array.shape} {_short(array.tobytes())}"

@@ -1,30 +1,51 @@
-"""Progress bars: the pilot, then each round of the counted run."""
+"""Progress bars of the stages of a run."""
 
 import threading
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
-from pymc_anneal.base.progress import BlockProgress, PilotProgress
+from pymc_anneal.base.progress import BlockProgress, ProgressRecord
 
 
-class ProgressDisplay(AbstractContextManager):
-    """Shows step, beta, ESS, running log Z and the time left.
+class ProgressBar:
+    """One bar of a display, made by :meth:`ProgressDisplay.add_bar`."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def update(self, completed: float, status: str) -> None:
+        """Show the completed part of the bar's total, and a text next to it."""
+        self._progress.update(self._task, completed=completed, status=status)
+
+    def show(self, progress: ProgressRecord) -> None:
+        """Show a record of progress."""
+        self.update(progress.completed, progress.status)
+
+
+class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
+    """Progress bars with a status text and the time left.
 
     Parameters
     ----------
-    enabled
+    enabled : bool
         False: nothing is shown.
-    console
-        Where to show it; default: the standard output, terminal or notebook.
+    console : Console, optional
+        Default: the standard output, terminal or notebook.
     """
 
-    def __init__(self, enabled: bool = True, console: Console | None = None):
+    def __init__(self, enabled: bool = True, console: Console | None = None) -> None:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -34,11 +55,9 @@ class ProgressDisplay(AbstractContextManager):
             disable=not enabled,
             console=console,
         )
-        self._lock = threading.Lock()
-        self._done: dict[int, int] = {}
 
     def __enter__(self) -> "ProgressDisplay":
-        """Start showing."""
+        """Start to show the bars."""
         self._progress.start()
         return self
 
@@ -48,48 +67,35 @@ class ProgressDisplay(AbstractContextManager):
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop showing."""
+        """Stop the display."""
         self._progress.stop()
 
-    def start_pilot(self) -> None:
-        """Add the pilot's bar."""
-        self._task = self._progress.add_task("Pilot", total=1.0, status="")
-
-    def pilot(self, progress: PilotProgress) -> None:
-        """Show one more temperature of the pilot."""
-        status = (
-            f"beta {progress.beta:.2g}  log Z {progress.log_z:.2f}  "
-            f"accept {progress.accept_rate:.0%}  {progress.n_steps} steps"
-        )
-        self._progress.update(self._task, completed=progress.beta, status=status)
+    def add_bar(self, name: str, total: float = 1.0) -> ProgressBar:
+        """Add a bar that is full when ``total`` is completed."""
+        return ProgressBar(self._progress, self._progress.add_task(name, total=total, status=""))
 
     def clear(self) -> None:
         """Remove all bars."""
         for task in self._progress.task_ids:
             self._progress.remove_task(task)
 
-    def start_training(self, updates: int) -> None:
-        """Add the bar of a training."""
-        self._task = self._progress.add_task("Training", total=updates, status="")
 
-    def training(self, report: Mapping[str, float]) -> None:
-        """Show what is monitored."""
-        status = "  ".join(f"{name} {value:.6g}" for name, value in report.items())
-        self._progress.update(self._task, completed=report["update"], status=status)
+class BlocksProgress:
+    """Total progress of several blocks, which report from different threads.
 
-    def start_round(self, name: str, blocks: int, steps: int) -> None:
-        """Add the bar of a run."""
-        self._done = {}
-        self._steps = steps
-        self._task = self._progress.add_task(name, total=blocks * steps, status="")
+    Parameters
+    ----------
+    bar : ProgressBar
+        Its total is the number of steps of all blocks together.
+    """
 
-    def block(self, index: int, progress: BlockProgress) -> None:
-        """Show the progress of one block."""
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar, self._lock = bar, threading.Lock()
+        self._steps: dict[int, int] = {}
+
+    def report(self, index: int, progress: BlockProgress) -> None:
+        """Show the progress of one block, and the steps that all blocks have completed."""
         with self._lock:
-            self._done[index] = progress.step
-            done = sum(self._done.values())
-        status = (
-            f"step {progress.step}/{self._steps}  beta {progress.beta:.2g}  "
-            f"ESS {progress.relative_ess:.0%}  log Z {progress.log_z:.2f}"
-        )
-        self._progress.update(self._task, completed=done, status=status)
+            self._steps[index] = progress.step
+            completed = sum(self._steps.values())
+        self._bar.update(completed, progress.status)

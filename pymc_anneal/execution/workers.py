@@ -1,17 +1,16 @@
-"""Blocks of particles mapped over the workers of an executor.
+"""Blocks of particles on the workers of an executor.
 
-Threads of this process report as they go and can be stopped. Any other executor of
-:mod:`concurrent.futures` (processes, Dask's, MPI's) is sent whole blocks, with a description of
-the model that every worker builds once, and returns them finished. A block is the same bits
-wherever it runs; one that fails or is lost with its worker is run again.
+Threads of this process report progress while a block runs, and can be stopped. Any other executor
+of :mod:`concurrent.futures` (processes, Dask's, MPI's) receives whole blocks and returns their
+results; path and transition travel as one pickle, which every worker process unpickles once. A
+block gives the same bits on every worker; a block that fails, or whose worker is lost, runs again.
 """
 
 import os
-import pickle
 import threading
 import warnings
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -20,40 +19,39 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
-import cloudpickle
-import jax
-
-from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped
-from pymc_anneal.annealing.loop import last_progress, run_block
+from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped, Snapshot
+from pymc_anneal.annealing.loop import final_progress, run_block
+from pymc_anneal.annealing.monitor import Monitor
 from pymc_anneal.base.contracts import NanDensityError, Path, Transition
+from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.execution.checkpoint import BlockStore
 
-# Times that a block is run before its error is raised; a worker may be lost with several of them.
+# Attempts to run a block before its error is raised: it may be lost with more than one worker.
 _ATTEMPTS = 3
 
+# Receives the index of a block and its progress.
+Report: TypeAlias = Callable[[int, BlockProgress], None]
 
-Report = Callable[[int, BlockProgress], None]
 
-
-def processors() -> int:
+def count_processors() -> int:
     """Return the number of processors available to this process."""
-    if hasattr(os, "sched_getaffinity"):
+    if hasattr(os, "sched_getaffinity"):  # not on every platform
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def workers_of(executor: Executor | None, cores: int | None) -> int:
-    """Return the number of workers, as far as it is known."""
-    return cores or getattr(executor, "_max_workers", None) or processors()
+def count_workers(executor: Executor | None, cores: int | None) -> int:
+    """Return the number of workers: as given, the executor's if it is known, or the processors."""
+    return cores or getattr(executor, "_max_workers", None) or count_processors()
 
 
 def check_executor(executor: Executor | None) -> None:
-    """Raise if something is not an executor."""
-    if executor is not None and not callable(getattr(executor, "submit", None)):
+    """Raise `TypeError` if an object is not an executor."""
+    if executor is not None and "submit" not in dir(executor):
         raise TypeError(
             f"`executor` is a {type(executor).__name__} without a method `submit`; expected a "
             "concurrent.futures.Executor, for example ProcessPoolExecutor() or "
@@ -64,59 +62,59 @@ def check_executor(executor: Executor | None) -> None:
 def run_blocks(
     blocks: Sequence[Block],
     executor: Executor,
-    report: Report = lambda block, progress: None,
+    report: Report = lambda index, progress: None,
     store: BlockStore | None = None,
 ) -> list[BlockResult]:
-    """Run blocks on an executor's workers.
+    """Run blocks on the workers of an executor.
 
     Parameters
     ----------
-    blocks
+    blocks : sequence of Block
         The work.
-    executor
-        Any executor; the result is the same for each, and for any number of workers.
-    report
-        Called with the index of a block and its progress: from the workers' threads, or, where
-        these are not threads of this process, when a block is finished.
-    store
-        Blocks finished and begun in an earlier run, and where to keep those of this one.
+    executor : Executor
+        Neither the executor nor its number of workers affects the result.
+    report : callable
+        Receives the index of a block and its progress: during the block and from the worker's
+        thread if the workers are threads of this process, otherwise at the end of the block.
+    store : BlockStore, optional
+        Results and snapshots of an earlier run, and the place for those of this run.
 
     Returns
     -------
     list of BlockResult
-        In the order of the blocks. After Ctrl-C, the blocks that had finished.
+        In the order of the blocks; after Ctrl-C, the results of the finished blocks.
 
     Raises
     ------
     KeyboardInterrupt
-        Ctrl-C before any block had finished.
+        Ctrl-C before any block was finished.
     NanDensityError
         See :func:`run_block`.
     """
     store = BlockStore() if store is None else store
-    crew = _Crew(executor, report, store)
+    pool = WorkerPool(executor, report, store)
     try:
-        _finish(blocks, crew, store)
+        _run_missing(blocks, pool, store)
     except KeyboardInterrupt:
-        crew.dismiss(store)
+        pool.shutdown()
         if not store.results:
             raise
     except BaseException:
-        crew.dismiss(store)
+        pool.shutdown()
         raise
     finally:
-        crew.close()
+        pool.close()
     return [result for _, result in sorted(store.results.items())]
 
 
-def _finish(blocks: Sequence[Block], crew: "_Crew", store: BlockStore) -> None:
-    """Run what is missing in the store; a block that fails is run again."""
+def _run_missing(blocks: Sequence[Block], pool: "WorkerPool", store: BlockStore) -> None:
+    """Run the blocks without a result in the store; repeat those that fail."""
     missing = [i for i in range(len(blocks)) if i not in store.results]
     attempts = dict.fromkeys(missing, 1)
     for i in missing:
-        crew.submit(i, blocks[i])
-    while crew.pending:
-        for i, future in crew.finished(store.patience):
+        pool.submit(i, blocks[i])
+    while pool.pending:
+        for i, future in pool.finished(store.poll_interval):
             try:
                 store.add(i, future.result())
             except (NanDensityError, BlockStopped):
@@ -125,102 +123,145 @@ def _finish(blocks: Sequence[Block], crew: "_Crew", store: BlockStore) -> None:
                 if attempts[i] == _ATTEMPTS:
                     raise
                 attempts[i] += 1
-                crew.submit(i, blocks[i])
+                pool.submit(i, blocks[i])
             else:
-                crew.tell(i, last_progress(blocks[i], store.results[i]))
+                pool.report(i, final_progress(blocks[i], store.results[i]))
         store.save_if_due()
 
 
-class _Crew:
-    """The workers, and the blocks they have in hand."""
+class WorkerPool:
+    """Workers of an executor, and the blocks submitted to them.
 
-    def __init__(self, executor: Executor, report: Report, store: BlockStore):
+    Parameters
+    ----------
+    executor, report, store
+        See :func:`run_blocks`.
+
+    Attributes
+    ----------
+    pending : dict of Future to int
+        Indices of the submitted blocks whose results have not been taken.
+    """
+
+    def __init__(self, executor: Executor, report: Report, store: BlockStore) -> None:
         self._executor, self._report, self._store = executor, report, store
-        self._own: ThreadPoolExecutor | None = None
+        self._fallback: ThreadPoolExecutor | None = None
         self._stop = threading.Event()
-        self._packed: dict[tuple[int, int], bytes] = {}
-        self.pending: dict[Future, int] = {}
+        self._kernels: dict[tuple[int, int], SharedPickle[tuple[Path, Transition]]] = {}
+        self.pending: dict[Future[BlockResult], int] = {}
 
     @property
-    def _threads(self) -> bool:
+    def _uses_threads(self) -> bool:
         return isinstance(self._executor, ThreadPoolExecutor)
 
     def submit(self, index: int, block: Block) -> None:
+        """Submit a block; if the executor is broken, to threads of this process instead."""
         try:
-            future = self._sent(index, block)
-        except BrokenExecutor as error:  # as process pools are once a worker has died
-            self._take_over(error)
-            future = self._sent(index, block)
+            future = self._send(index, block)
+        except BrokenExecutor as error:  # raised by a process pool that has lost a process
+            self._fall_back_to_threads(error)
+            future = self._send(index, block)
         self.pending[future] = index
 
-    def _sent(self, index: int, block: Block) -> Future:
-        if not self._threads:
-            own = replace(block, path=None, transition=None)  # type: ignore[arg-type]
-            return self._executor.submit(_run_packed, self._shared(block), own)
-        return self._executor.submit(
-            run_block,
-            block,
-            partial(self._report, index),
-            self._stop,
-            partial(self._store.offer, index, self._stop),
-            self._store.snapshots.get(index),
-        )
+    def _send(self, index: int, block: Block) -> Future[BlockResult]:
+        if not self._uses_threads:
+            packed = PackedBlock.pack(block, self._share_kernel(block))
+            return self._executor.submit(_run_packed, packed)
+        monitor = _ThreadMonitor(index, self._report, self._store, self._stop)
+        return self._executor.submit(run_block, block, monitor, self._store.snapshots.get(index))
 
-    def _shared(self, block: Block) -> bytes:
-        """Pack what the blocks have in common once, however many are waiting."""
+    def _share_kernel(self, block: Block) -> SharedPickle[tuple[Path, Transition]]:
+        """Return path and transition of a block, pickled once for all blocks that have them."""
         key = id(block.path), id(block.transition)
-        if key not in self._packed:
-            self._packed[key] = cloudpickle.dumps((block.path, block.transition))
-        return self._packed[key]
+        if key not in self._kernels:
+            self._kernels[key] = SharedPickle((block.path, block.transition))
+        return self._kernels[key]
 
-    def _take_over(self, error: BrokenExecutor) -> None:
+    def _fall_back_to_threads(self, error: BrokenExecutor) -> None:
         warnings.warn(
-            f"The executor lost its workers ({error}); the blocks that are left run in threads of "
+            f"The executor lost its workers ({error}); the remaining blocks run in threads of "
             "this process.",
             stacklevel=2,
         )
-        self._executor = self._own = ThreadPoolExecutor(processors())
+        self._executor = self._fallback = ThreadPoolExecutor(count_processors())
 
-    def finished(self, patience: float | None) -> Iterator[tuple[int, Future]]:
-        """Wait for blocks, no longer than told; those not taken stay in hand."""
-        done, _ = wait(self.pending, timeout=patience, return_when=FIRST_COMPLETED)
+    def finished(self, timeout: float | None) -> Iterator[tuple[int, Future[BlockResult]]]:
+        """Wait for results, at most the given number of seconds; remove them from `pending`."""
+        done, _ = wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=self.pending.__getitem__):
             yield self.pending.pop(future), future
 
-    def tell(self, index: int, progress: BlockProgress) -> None:
-        """Report a finished block of a worker that could not do so itself."""
-        if not self._threads:
+    def report(self, index: int, progress: BlockProgress) -> None:
+        """Report a finished block, unless its thread has done so."""
+        if not self._uses_threads:
             self._report(index, progress)
 
-    def dismiss(self, store: BlockStore) -> None:
-        """Stop the workers; keep what is finished, and save what is not."""
+    def shutdown(self) -> None:
+        """Stop the blocks; store the finished ones, and snapshots of those stopped in threads."""
         self._stop.set()
         for future in self.pending:
             future.cancel()
-        if self._threads:
+        if self._uses_threads:
             wait(self.pending)
         for future, index in self.pending.items():
             if _succeeded(future):
-                store.add(index, future.result())
-        store.save()
+                self._store.add(index, future.result())
+        self._store.save()
 
     def close(self) -> None:
-        if self._own is not None:
-            self._own.shutdown()
+        """Release the threads that replaced a broken executor."""
+        if self._fallback is not None:
+            self._fallback.shutdown()
 
 
-def _succeeded(future: Future) -> bool:
+def _succeeded(future: Future[BlockResult]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def _run_packed(shared: bytes, own: Block) -> BlockResult:
-    """Run a block in another process."""
-    path, transition = _unpacked(shared)
-    return run_block(replace(own, path=path, transition=transition))
+class _ThreadMonitor(Monitor):
+    """Monitor of a block that runs in a thread of this process."""
+
+    def __init__(
+        self, index: int, report: Report, store: BlockStore, stop: threading.Event
+    ) -> None:
+        self._index, self._report, self._store, self._stop = index, report, store, stop
+
+    def report(self, progress: BlockProgress) -> None:
+        self._report(self._index, progress)
+
+    def should_stop(self) -> bool:
+        return self._stop.is_set()
+
+    def offer_snapshot(self, take: Callable[[], Snapshot]) -> None:
+        self._store.offer(self._index, take, last=self._stop.is_set())
 
 
-@lru_cache(maxsize=4)
-def _unpacked(shared: bytes) -> tuple[Path, Transition]:
-    """Return path and transition: the same objects for all blocks, compiled for once."""
-    with jax.enable_x64(True):  # their arrays are of double precision from the start
-        return pickle.loads(shared)
+@dataclass(frozen=True)
+class PackedBlock:
+    """A block on its way to another process.
+
+    Attributes
+    ----------
+    kernel : SharedPickle
+        Path and transition, which many blocks share.
+    other : mapping of str to object
+        The other fields of the block.
+    """
+
+    kernel: SharedPickle[tuple[Path, Transition]]
+    other: Mapping[str, Any]
+
+    @classmethod
+    def pack(cls, block: Block, kernel: SharedPickle[tuple[Path, Transition]]) -> "PackedBlock":
+        """Pack a block with its path and transition, which are already pickled."""
+        names = {f.name for f in fields(block)} - {"path", "transition"}
+        return cls(kernel, {name: getattr(block, name) for name in names})
+
+    def unpack(self) -> Block:
+        """Return the block; blocks with a kernel in common share the same objects."""
+        path, transition = self.kernel.value
+        return Block(path, transition, **self.other)
+
+
+def _run_packed(packed: PackedBlock) -> BlockResult:
+    return run_block(packed.unpack())

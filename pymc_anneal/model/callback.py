@@ -4,6 +4,8 @@ import threading
 import warnings
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -12,11 +14,11 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
-from pymc_anneal.model.jaxify import JaxGraph
+from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, freeze_shared
 
 
-def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
-    """Wrap scalar outputs of a graph as a JAX function that calls compiled PyTensor code.
+def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
+    """Wrap scalar graphs as a JAX function that calls compiled PyTensor code.
 
     The function can be mapped over points and differentiated once in reverse mode; the points of
     a batch are evaluated one after the other.
@@ -24,74 +26,90 @@ def callback_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> J
     Parameters
     ----------
     inputs
-        Those of whole numbers have no derivatives.
+        Inputs of the graph; integers have no derivatives.
     outputs
-        Scalars.
+        Scalars. Shared variables are frozen at their present values.
 
     Returns
     -------
     JaxGraph
     """
-    return JaxGraph(_calling_back, (list(inputs), list(outputs)))
+    return JaxGraph(_build, (list(inputs), freeze_shared(outputs)))
 
 
-def _calling_back(graph_: tuple[list[Variable], list[Variable]]) -> Callable:
-    inputs, outputs = graph_
-    values = compiled(inputs, outputs)
+def compile_graph(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> Callable[..., list[np.ndarray]]:
+    """Compile a graph by PyTensor's default backend."""
+    with warnings.catch_warnings():
+        # Numba warns of Ops that it cannot compile; the model's notes say that they are slow.
+        warnings.filterwarnings("ignore", message="Numba will use object mode")
+        function = pytensor.function(list(inputs), list(outputs), on_unused_input="ignore")
+    return cast("Callable[..., list[np.ndarray]]", function)
+
+
+def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
+    """Build a differentiable JAX function of the inputs of a graph."""
+    inputs, outputs = graph
     real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
     wrt = [inputs[i] for i in real]
-    gradients = compiled(inputs, [g for out in outputs for g in _gradients(out, wrt)])
-    value_types = [jax.ShapeDtypeStruct((), np.float64) for _ in outputs]
+    values = _HostFunction(inputs, outputs)
+    gradients = _HostFunction(inputs, [g for out in outputs for g in _gradient(out, wrt)])
 
     @jax.custom_vjp
-    def graph(*points):
-        return tuple(_call(values, value_types, points))
+    def function(*point: jax.Array) -> tuple[jax.Array, ...]:
+        return tuple(values(point, [()] * len(outputs)))
 
-    def forward(*points):
-        return graph(*points), points
+    def forward(*point: jax.Array) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
+        return function(*point), point
 
-    def backward(points, cotangents):
-        types = [jax.ShapeDtypeStruct(points[i].shape, np.float64) for i in real] * len(outputs)
-        flat = _call(gradients, types, points)
+    def backward(
+        point: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]
+    ) -> tuple[jax.Array | np.ndarray, ...]:
+        flat = gradients(point, [point[i].shape for i in real] * len(outputs))
         rows = [flat[i * len(real) : (i + 1) * len(real)] for i in range(len(outputs))]
-        slopes = [np.zeros(p.shape, jax.dtypes.float0) for p in points]  # of whole numbers
+        # JAX expects the type float0 for derivatives with respect to integers.
+        slopes: list[Any] = [np.zeros(p.shape, jax.dtypes.float0) for p in point]
         for k, i in enumerate(real):
             slope = sum(c * row[k] for c, row in zip(cotangents, rows, strict=True))
-            slopes[i] = slope.astype(points[i].dtype)
+            slopes[i] = cast("jax.Array", slope).astype(point[i].dtype)
         return tuple(slopes)
 
-    graph.defvjp(forward, backward)
-    return graph
+    function.defvjp(forward, backward)
+    return function
 
 
-def compiled(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Callable:
-    """Compile a graph by PyTensor, for what has no JAX form."""
-    with warnings.catch_warnings():
-        # An Op without a Numba form either; that it is slow is said in the model's notes.
-        warnings.filterwarnings("ignore", message="Numba will use object mode")
-        return pytensor.function(list(inputs), list(outputs), on_unused_input="ignore")
+def _gradient(output: Variable, inputs: list[Variable]) -> list[Variable]:
+    gradient = pt.grad(output, inputs, disconnected_inputs="ignore", return_disconnected="zero")
+    return [g.astype("float64") for g in gradient]
 
 
-def _gradients(output: Variable, inputs: list[Variable]) -> list[Variable]:
-    gradients = pt.grad(output, inputs, disconnected_inputs="ignore", return_disconnected="zero")
-    return [g.astype("float64") for g in gradients]
+class _HostFunction:
+    """A compiled graph that JAX calls on the host, at one point or at each point of a batch."""
 
+    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
+        self._function = compile_graph(inputs, outputs)
+        self._lock = threading.Lock()  # A compiled function has one storage for its inputs.
 
-def _call(function, types, points):
-    """Call a compiled function at one point, or at every point of a batch."""
-    lock = threading.Lock()  # a compiled function has one storage
+    def __call__(
+        self, point: Sequence[jax.Array], shapes: Sequence[tuple[int, ...]]
+    ) -> list[jax.Array]:
+        """Return arrays of the given shapes; under `jax.vmap` with the axes of the batch."""
+        # Untyped in JAX.
+        types = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]  # type: ignore[no-untyped-call]
+        evaluate = partial(self._evaluate, point[0].ndim, shapes)
+        values = jax.pure_callback(evaluate, types, *point, vmap_method="broadcast_all")
+        return cast("list[jax.Array]", values)
 
-    def host(*arrays):
-        with lock:
-            return evaluate(*[np.asarray(a) for a in arrays])
-
-    def evaluate(*arrays):
-        batch = arrays[0].shape[: arrays[0].ndim - points[0].ndim]
-        rows = np.ndindex(*batch)
-        results = [function(*(a[i] for a in arrays)) for i in rows]
+    def _evaluate(
+        self, ndim: int, shapes: Sequence[tuple[int, ...]], *point: jax.Array
+    ) -> list[np.ndarray]:
+        """Evaluate at points whose first input has `ndim` axes, apart from those of a batch."""
+        arrays = [np.asarray(a) for a in point]
+        batch = arrays[0].shape[: arrays[0].ndim - ndim]
+        with self._lock:
+            rows = [self._function(*(a[i] for a in arrays)) for i in np.ndindex(*batch)]
         return [
-            np.asarray([r[j] for r in results], dtype=t.dtype).reshape(batch + t.shape)
-            for j, t in enumerate(types)
+            np.asarray([row[j] for row in rows], dtype=np.float64).reshape(batch + shape)
+            for j, shape in enumerate(shapes)
         ]
-
-    return jax.pure_callback(host, types, *points, vmap_method="broadcast_all")

@@ -4,15 +4,14 @@ With ``x`` the free variables in the unconstrained space, concatenated to one ve
 
     log_prior(x)      = sum of the free variables' log densities, with the Jacobians of their
                         transforms, normalised,
-    log_likelihood(x) = sum of the observed variables' log densities and of the potentials,
+    log_likelihood(x) = sum of the observed variables' log densities and of the potentials.
 
-kept apart. A ``pm.Potential`` is tempered with the likelihood, as in :func:`pymc.sample_smc`.
+The two are kept apart. A ``pm.Potential`` is tempered with the likelihood, as in
+:func:`pymc.sample_smc`.
 
-A discrete variable is not transformed. Its coordinates of ``x`` hold whole numbers exactly, and the
+A discrete variable is not transformed. Its coordinates of ``x`` hold integers exactly, and the
 derivatives with respect to them are zero.
 """
-
-import math
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,20 +26,23 @@ import pytensor.tensor as pt
 from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.model.discrete_support import finite_support
-from pymc_anneal.model.graphs import (
-    Variable,
+from pymc_anneal.model.log_densities import (
+    evaluate_each_term,
     evaluate_log_terms,
-    log_graph,
-    map_positions,
-    split_values,
-    term_values,
-    unconstrain_function,
-    value_dtypes,
+    log_term_graphs,
+    translate_density,
 )
+from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
-from pymc_anneal.model.unsupported import check_supported, unnormalised
+from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
+from pymc_anneal.model.variables import (
+    Array,
+    FreeVariable,
+    join_values,
+    locate_variables,
+    split_values,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +54,33 @@ class CompiledModel:
     Attributes
     ----------
     model : pymc.Model
-        The model; later changes to it or its data are not seen.
-    variables : tuple of Variable
-        The free variables, in the order of the vector.
+        The model; later changes to it or its data have no effect.
+    variables : tuple of FreeVariable
+        Free variables, in the order of the vector.
     ndim : int
         Length ``d`` of the vector.
     log_terms : Callable
         JAX function of ``x`` with shape ``(d,)`` to :class:`LogTerms` of scalars, in nats.
     log_prior_mass, log_prior_mass_mcse : float
         Log of the prior mass on the space onto which the transforms map (0 for PyMC's default
-        transforms) and its standard error; ``log_prior`` is normalised by it.
+        transforms), by which ``log_prior`` is normalised, and its standard error, in nats.
     notes : tuple of str
-        What a reader of the result should know about the model.
+        Properties of the model that matter for the interpretation of a result.
     """
 
     model: pm.Model
-    variables: tuple[Variable, ...]
+    variables: tuple[FreeVariable, ...]
     ndim: int
     log_terms: Callable[[jax.Array], LogTerms]
     log_prior_mass: float
     log_prior_mass_mcse: float
     notes: tuple[str, ...]
     _prior: PriorSampler = field(repr=False)
-    _constrain: Callable[..., list[np.ndarray]] = field(repr=False)
+    _constrain: RowFunction = field(repr=False)
 
     @property
-    def discrete(self) -> tuple[Variable, ...]:
-        """The discrete ones among the variables."""
+    def discrete(self) -> tuple[FreeVariable, ...]:
+        """Discrete variables, in the order of the vector."""
         return tuple(v for v in self.variables if v.discrete)
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
@@ -86,19 +88,22 @@ class CompiledModel:
 
         Parameters
         ----------
-        seed
+        seed : SeedSequence
             The same seed gives the same draws.
-        draws
+        draws : int
             Number of draws ``n``.
 
         Returns
         -------
         ndarray, shape (n, d)
             Unconstrained values.
+
+        Raises
+        ------
+        ValueError
+            A draw is not finite in the unconstrained space.
         """
-        values = self._prior(seed, draws)
-        flat = [v.reshape(draws, math.prod(v.shape[1:])) for v in values]
-        return np.concatenate([np.empty((draws, 0)), *flat], axis=1).astype(np.float64)
+        return join_values(self._prior(seed, draws), draws)
 
     def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Map unconstrained vectors to the model's variables and deterministics.
@@ -106,6 +111,7 @@ class CompiledModel:
         Parameters
         ----------
         position : ndarray, shape (n, d)
+            Unconstrained values.
 
         Returns
         -------
@@ -120,7 +126,7 @@ class CompiledModel:
         Parameters
         ----------
         values : dict of str to ndarray, shapes (n, ...)
-            The free variables by name; others are ignored.
+            Free variables by name; other names are ignored.
 
         Returns
         -------
@@ -129,18 +135,16 @@ class CompiledModel:
         Raises
         ------
         ValueError
-            A free variable is missing, or has another shape than in the model.
+            A free variable is missing, or has another number of dimensions than in the model.
         """
-        rows = [self._checked(rv, values) for rv in self.model.free_RVs]
-        n = len(rows[0]) if rows else 0
-        flat = [v.reshape(n, math.prod(v.shape[1:])) for v in self._unconstrained(*rows)]
-        return np.concatenate([np.empty((n, 0)), *flat], axis=1).astype(np.float64)
+        rows = [self._check_values(rv, values) for rv in self.model.free_RVs]
+        return join_values(self._unconstrain(*rows), len(rows[0]) if rows else 0)
 
     @cached_property
-    def _unconstrained(self) -> Callable[..., list[np.ndarray]]:
-        return unconstrain_function(self.model)
+    def _unconstrain(self) -> RowFunction:
+        return map_transforms(self.model)
 
-    def _checked(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _check_values(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
         if rv.name not in values:
             raise ValueError(
                 f"Variable '{rv.name}' of the model is not among {sorted(values)}: the draws are "
@@ -154,12 +158,23 @@ class CompiledModel:
             )
         return value.astype(rv.type.dtype)
 
-    def split(self, x: Any) -> list[Any]:
-        """Cut a vector, shape ``(d,)``, into the model's value variables."""
-        return split_values(self.variables, value_dtypes(self.model), x)
+    def split(self, x: Array) -> list[Array]:
+        """Cut a vector, shape ``(d,)``, into values of the free variables."""
+        return split_values(self.variables, x)
 
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Log likelihood of each observation, shapes ``(n, ...)``, in nats."""
+        """Compute the log likelihood of each observation.
+
+        Parameters
+        ----------
+        position : ndarray, shape (n, d)
+            Unconstrained values.
+
+        Returns
+        -------
+        dict of str to ndarray, shapes (n, ...)
+            By observed variable, in nats.
+        """
         model = self.model
         terms = model.logp(vars=model.observed_RVs, sum=False, jacobian=False)
         values = map_positions(model, self.variables, terms)(position)
@@ -167,55 +182,56 @@ class CompiledModel:
 
     def observed_data(self) -> dict[str, np.ndarray]:
         """Return the observed data by variable."""
-        return find_observations(self.model)
+        return dict(find_observations(self.model))
 
     def constant_data(self) -> dict[str, np.ndarray]:
-        """Return the values of ``pm.Data``."""
-        return find_constants(self.model)
+        """Return the values of ``pm.Data`` by name."""
+        return dict(find_constants(self.model))
 
     def coords_and_dims(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return coords and dims as ArviZ takes them."""
-        return coords_and_dims_for_inferencedata(self.model)
+        """Return coordinates by dimension and dimensions by variable, as ArviZ expects them."""
+        coords, dims = coords_and_dims_for_inferencedata(self.model)
+        return coords, dims
 
-    def require_normalised(self, user: str) -> None:
-        """Raise unless the prior is a density that integrates to one over the real numbers.
+    def require_normalised(self, method: str) -> None:
+        """Raise unless the prior is a density over real numbers that integrates to one.
 
-        Annealing from the prior itself needs its shape only; a method that starts elsewhere needs
-        its normaliser as well, and real numbers for the density that it starts with.
+        Annealing from the prior needs the prior only up to its constant. Annealing from another
+        reference needs the constant, and real numbers to define the reference on.
 
         Parameters
         ----------
-        user
-            What needs it, to begin the message with.
+        method : str
+            Method that has this requirement, the first words of the message.
 
         Raises
         ------
         NotImplementedError
-            By the name of the variable.
+            A variable is discrete, or its prior is not normalised.
         """
         if self.discrete:
             raise NotImplementedError(
-                f"{user} needs real numbers, and the variable '{self.discrete[0].name}' is "
-                "discrete. sample_ais with the prior as reference is right for this model, or "
-                "sum the variable out of it (pm.Mixture, pymc_extras.marginalize)."
+                f"{method} needs real numbers, and variable '{self.discrete[0].name}' is discrete. "
+                "Use sample_ais with the prior as reference, or sum the variable out of the model "
+                "(pm.Mixture, pymc_extras.marginalize)."
             )
         for rv in self.model.free_RVs:
-            reason = unnormalised(rv, self.model.rvs_to_transforms[rv])
+            reason = explain_unnormalised(rv, self.model.rvs_to_transforms[rv])
             if reason:
                 raise NotImplementedError(
-                    f"{user} needs normalised priors, and that of variable '{rv.name}' is not: "
-                    f"{reason}. sample_ais with the prior as reference is right for this model."
+                    f"{method} needs normalised priors, and that of variable '{rv.name}' is not: "
+                    f"{reason}. Use sample_ais with the prior as reference."
                 )
 
     def explain_nan(self, position: np.ndarray) -> str:
-        """Say which term of the model is NaN at a point, and the values it has there.
+        """Say which term of the model is NaN at a point, and name the values of the variables.
 
         Parameters
         ----------
         position : ndarray, shape (d,)
+            Unconstrained values.
         """
-        model = self.model
-        terms = term_values(model, self.split(position))
+        terms = evaluate_each_term(self.model, self.split(position))
         culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
@@ -226,8 +242,8 @@ class CompiledModel:
         )
 
 
-def as_compiled(model: "pm.Model | CompiledModel | None" = None) -> CompiledModel:
-    """Return a model compiled: itself if it is, else by :func:`compile_model`."""
+def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
+    """Return a compiled model, compiling it if necessary."""
     return model if isinstance(model, CompiledModel) else compile_model(model)
 
 
@@ -236,9 +252,9 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
 
     Parameters
     ----------
-    model
-        A model whose free variables are proper, continuous or discrete. Default: the model on
-        the context stack.
+    model : pymc.Model, optional
+        Model whose free variables, continuous or discrete, have proper priors. Default: the model
+        on the context stack.
 
     Returns
     -------
@@ -250,9 +266,9 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         There is no model on the stack, or the argument is not a model.
     NotImplementedError
         The model has a free variable whose counts have a fixed sum, a minibatch or simulator,
-        or missing values of a multivariate variable.
+        missing values of a multivariate variable, or a variable without forward draws.
     ValueError
-        A prior is improper.
+        A prior is improper, or has almost no mass on the space onto which its transform maps.
     """
     model = pm.modelcontext(model)
     if not isinstance(model, pm.Model):
@@ -262,27 +278,23 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         )
     check_supported(model)
     prior = PriorSampler(model)
-    variables = _layout(model, prior)
-    ndim = variables[-1].stop if variables else 0
-    graph, notes = log_graph(model, variables)
+    variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
+    graph, notes = translate_density(model, variables, log_term_graphs(model))
+    unobserved = model.replace_rvs_by_values(model.unobserved_RVs)
     return CompiledModel(
         model=model,
         variables=variables,
-        ndim=ndim,
-        log_terms=PicklableFunction(
-            partial(evaluate_log_terms, graph, variables, value_dtypes(model), prior.log_mass)
-        ),
+        ndim=variables[-1].stop if variables else 0,
+        log_terms=PicklableFunction(partial(evaluate_log_terms, graph, variables, prior.log_mass)),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
-        notes=(*_notes(model, prior), *notes),
+        notes=(*_list_notes(model, prior.log_mass), *notes),
         _prior=prior,
-        _constrain=map_positions(
-            model, variables, model.replace_rvs_by_values(model.unobserved_RVs)
-        ),
+        _constrain=map_positions(model, variables, unobserved),
     )
 
 
-def _notes(model: pm.Model, prior: PriorSampler) -> list[str]:
+def _list_notes(model: pm.Model, log_mass: float) -> list[str]:
     notes = []
     if model.potentials:
         names = ", ".join(f"'{p.name}'" for p in model.potentials)
@@ -290,22 +302,9 @@ def _notes(model: pm.Model, prior: PriorSampler) -> list[str]:
             f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
             "prior x likelihood x potential."
         )
-    if prior.log_mass != 0:
+    if log_mass != 0:
         notes.append(
             "A transform maps onto a part of the prior's support. The prior is normalised on "
-            f"that part, whose log mass is {prior.log_mass:.6g}."
+            f"that part, whose log mass is {log_mass:.6g}."
         )
     return notes
-
-
-def _layout(model: pm.Model, prior: PriorSampler) -> tuple[Variable, ...]:
-    variables, start = [], 0
-    draws = prior(np.random.SeedSequence(0), 1)
-    for rv, value in zip(model.free_RVs, draws, strict=True):
-        shape = value.shape[1:]
-        stop = start + math.prod(shape)
-        discrete = np.dtype(rv.type.dtype).kind in "iub"
-        support = finite_support(rv, shape) if discrete else None
-        variables.append(Variable(rv.name, shape, start, stop, discrete, support))
-        start = stop
-    return tuple(variables)

@@ -1,12 +1,13 @@
-"""The values that discrete random variables can take, where they are few and known beforehand.
+"""Bounds of discrete random variables with finite support.
 
-They are known where they follow from constants: ``Bernoulli``, ``Categorical`` (and with it
-``OrderedLogistic``) from the shape of its probabilities, ``Binomial``, ``BetaBinomial``,
-``DiscreteUniform`` and ``HyperGeometric`` where the parameters that bound them do not depend on
-other random variables. Everything else counts as unbounded: its density is -inf outside.
+The bounds are known if they follow from constants: for ``Bernoulli`` always, for ``Categorical``
+(and ``OrderedLogistic``) from the number of probabilities, for ``Binomial``, ``BetaBinomial``,
+``DiscreteUniform`` and ``HyperGeometric`` if the parameters that bound the values do not depend on
+other random variables. All other supports count as infinite; the density is zero outside of them.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytensor
@@ -25,26 +26,22 @@ from pytensor.tensor.random.basic import (
 )
 from pytensor.tensor.random.type import RandomType
 
-Bounds = tuple[tuple[int, int], ...]
+# Smallest and largest value of each entry of a flattened variable.
+Bounds: TypeAlias = tuple[tuple[int, int], ...]
 
-
-def _hypergeometric(good, bad, n):
-    return pt.maximum(0, n - bad), pt.minimum(good, n)
-
-
-# From the parameters of the distribution to its smallest and largest value.
-_BOUNDS: dict[type, Callable] = {
+# Functions of the parameters of a distribution that return its smallest and largest value.
+_BOUNDS: dict[type, Callable[..., tuple[Any, Any]]] = {
     BernoulliRV: lambda p: (0, 1),
     BinomialRV: lambda n, p: (0, n),
     BetaBinomialRV: lambda n, a, b: (0, n),
     CategoricalRV: lambda p: (0, p.shape[-1] - 1),
     DiscreteUniformRV: lambda low, high: (low, high),
-    HyperGeometricRV: _hypergeometric,
+    HyperGeometricRV: lambda good, bad, n: (pt.maximum(0, n - bad), pt.minimum(good, n)),
 }
 
 
-def finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
-    """Return the smallest and largest value of every entry of a discrete variable.
+def find_finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
+    """Find the smallest and largest value of every entry of a discrete variable.
 
     Parameters
     ----------
@@ -56,14 +53,15 @@ def finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
     Returns
     -------
     tuple of (int, int), or None
-        For each entry of the flattened variable; None where they are not known.
+        For each entry of the flattened variable; None if the bounds are unknown.
     """
-    bounds = _BOUNDS.get(type(rv.owner.op))
-    if bounds is None:
+    op = rv.owner.op
+    if type(op) not in _BOUNDS:
         return None
-    graphs = [pt.as_tensor_variable(b) for b in bounds(*rv.owner.op.dist_params(rv.owner))]
-    # The number of categories is a shape, which no random variable decides.
-    if not isinstance(rv.owner.op, CategoricalRV) and any(_is_random(graph) for graph in graphs):
+    bounds = _BOUNDS[type(op)](*op.dist_params(rv.owner))
+    graphs = [pt.as_tensor_variable(b) for b in bounds]
+    # The number of categories is a shape, which does not depend on random values.
+    if not isinstance(op, CategoricalRV) and any(_is_random(graph) for graph in graphs):
         return None
     function = pytensor.function([], graphs, mode=Mode("py", "fast_compile"))
     low, high = (np.broadcast_to(b, shape).ravel().astype(int).tolist() for b in function())

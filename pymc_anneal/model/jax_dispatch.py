@@ -1,12 +1,19 @@
-"""PyTensor's JAX dispatch, imported without its side effect.
+"""PyTensor's JAX dispatch, imported without changing JAX's precision.
 
-Importing the dispatch switches 64-bit numbers on for the process. Here that waits until a model is
-compiled: importing this package changes no setting.
+The import of the dispatch switches JAX to double precision for the whole process. Importing this
+package should change no setting, so the setting is restored here; it changes when a model is
+compiled.
 """
 
 import jax
 
-_X64 = jax.config.read("jax_enable_x64")
+
+def set_double_precision(on: bool) -> None:
+    """Switch 64-bit numbers of JAX on or off, for the whole process."""
+    jax.config.update("jax_enable_x64", on)  # type: ignore[no-untyped-call]  # untyped in JAX
+
+
+_BEFORE = bool(jax.config.values["jax_enable_x64"])
 from pytensor.link.jax.dispatch import jax_funcify as jax_funcify  # noqa: E402
 
-jax.config.update("jax_enable_x64", _X64)
+set_double_precision(_BEFORE)

@@ -1,12 +1,11 @@
-"""PyTensor graph to JAX function.
+"""Translation of PyTensor graphs to JAX functions.
 
-PyTensor's own JAX dispatch does the translation; `rewrites.py` prepares the graph for it. A graph
-that holds an Op without a JAX form is evaluated by the compiled PyTensor function, called back from
-JAX (`callback.py`).
+PyTensor's own JAX dispatch does the translation, after the rewrites of `rewrites.py`. A graph that
+holds an Op without a JAX form cannot be translated; `callback.py` evaluates it instead.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import pytensor.tensor as pt
@@ -18,51 +17,41 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import graph_inputs
 
-from pymc_anneal.model.jax_dispatch import jax_funcify
+from pymc_anneal.model.jax_dispatch import jax_funcify, set_double_precision
 from pymc_anneal.model.rewrites import CHECKS, FAST_FORMS
+
+# One array per input of a graph, to one array per output.
+JaxFunction: TypeAlias = Callable[..., tuple[jax.Array, ...]]
 
 
 class JaxGraph:
-    """A JAX function of one point, translated from a graph.
+    """A JAX function of one point that is pickled as a graph.
 
-    Takes one array per input of the graph and returns a tuple with one array per output. What is
-    pickled is the graph: who receives it translates it again.
+    Takes one array per input of the graph and returns one array per output. The process that loads
+    it builds the function again.
 
     Parameters
     ----------
-    translate
-        From the graph to the function.
+    build
+        Function that builds the JAX function of a graph.
     graph
-        What it understands.
+        Argument of `build`.
     """
 
-    def __init__(self, translate: Callable[[Any], Callable], graph: Any):
-        _use_double_precision()
-        self._translate, self._graph = translate, graph
-        self._function = translate(graph)
+    def __init__(self, build: Callable[[Any], JaxFunction], graph: Any):
+        # For the whole process, as in PyTensor's JAX backend: constants are converted when the
+        # function is traced, and callbacks run in threads of XLA, so that the setting of one
+        # thread would leave both in single precision.
+        set_double_precision(True)
+        self._build, self._graph = build, graph
+        self._function = build(graph)
 
     def __call__(self, *point: jax.Array) -> tuple[jax.Array, ...]:
         """Evaluate at a point."""
         return self._function(*point)
 
-    def __reduce__(self) -> tuple:
-        return JaxGraph, (self._translate, self._graph)
-
-
-def _use_double_precision() -> None:
-    """Switch 64-bit numbers on for the process, as PyTensor's JAX backend does.
-
-    The model's constants are converted when its function is traced, and callbacks run in threads
-    of XLA's own: a setting for this thread only would leave both at 32 bits.
-    """
-    jax.config.update("jax_enable_x64", True)
-
-
-def freeze_shared(graph: Sequence[Variable]) -> list[Variable]:
-    """Replace shared variables (``pm.Data``) by their present values."""
-    shared = [v for v in graph_inputs(graph) if isinstance(v, SharedVariable)]
-    values = {v: pt.constant(v.get_value(borrow=True)) for v in shared}
-    return list(clone_replace(list(graph), replace=values))
+    def __reduce__(self) -> tuple[type["JaxGraph"], tuple[Callable[[Any], JaxFunction], Any]]:
+        return JaxGraph, (self._build, self._graph)
 
 
 def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
@@ -85,8 +74,15 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
     for rewriter in CHECKS:
         rewriter.rewrite(fgraph)
-    # A fused Composite would hide the forms that are exchanged next; XLA fuses by itself.
+    # Fusion would hide the forms that are replaced next inside a Composite; XLA fuses by itself.
     JAX.excluding("fusion").optimizer.rewrite(fgraph)
     for rewriter in FAST_FORMS:
         rewriter.rewrite(fgraph)
     return JaxGraph(jax_funcify, fgraph)
+
+
+def freeze_shared(outputs: Sequence[Variable]) -> list[Variable]:
+    """Replace the shared variables of a graph (``pm.Data``) by their present values."""
+    shared = [v for v in graph_inputs(outputs) if isinstance(v, SharedVariable)]
+    values = {v: pt.constant(v.get_value(borrow=True)) for v in shared}
+    return list(clone_replace(list(outputs), replace=values))

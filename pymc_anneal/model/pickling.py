@@ -1,8 +1,8 @@
-"""Functions that can be sent to another process, where they are built once.
+"""Functions that are built once in each process that receives them.
 
-A compiled model's functions are closures over translated graphs. What is sent is the graph; the
-process that receives it translates it when the first copy arrives, and later copies are the same
-object there, so that JAX compiles for it once in each process.
+A compiled model's functions are closures over translated graphs. Their pickle holds the graph. A
+process translates it when the first copy arrives; later copies are the same object there, so that
+JAX compiles for it once per process.
 """
 
 import pickle
@@ -14,23 +14,23 @@ from typing import Any
 
 import cloudpickle
 
-# A worker serves few models at a time; each one kept holds its compiled programs.
-_KEPT = 4
-
+# Functions cached per process. Each holds its compiled programs, and a worker process serves few
+# models at a time.
+_CACHE_SIZE = 4
 
 _LOCK = threading.Lock()
 
 
 class PicklableFunction:
-    """A function that remains one object however often it is sent to a process.
+    """A function whose copies in another process are one object.
 
     Parameters
     ----------
     function
-        Can be pickled by :mod:`cloudpickle`.
+        Function that :mod:`cloudpickle` can pickle.
     """
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self._function = function
 
     def __call__(self, *args: Any) -> Any:
@@ -39,17 +39,17 @@ class PicklableFunction:
 
     @cached_property
     def _payload(self) -> bytes:
-        return cloudpickle.dumps(self._function)
+        return bytes(cloudpickle.dumps(self._function))
 
-    def __reduce__(self) -> tuple[Callable, tuple[bytes]]:
-        return _received, (self._payload,)
+    def __reduce__(self) -> "tuple[Callable[[bytes], PicklableFunction], tuple[bytes]]":
+        return _load, (self._payload,)
 
 
-def _received(payload: bytes) -> PicklableFunction:
+def _load(payload: bytes) -> PicklableFunction:
     with _LOCK:
-        return _built(payload)
+        return _load_cached(payload)
 
 
-@lru_cache(maxsize=_KEPT)
-def _built(payload: bytes) -> PicklableFunction:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _load_cached(payload: bytes) -> PicklableFunction:
     return PicklableFunction(pickle.loads(payload))

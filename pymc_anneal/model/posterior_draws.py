@@ -4,25 +4,32 @@ from typing import Any
 
 import numpy as np
 
-from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.base.arviz_compat import required_group
 from pymc_anneal.model.compile import CompiledModel
 
 
 def posterior_draws(idata: Any, compiled: CompiledModel) -> np.ndarray:
-    """Return the posterior draws in the unconstrained space, shape ``(chains, draws, d)``.
+    """Return the posterior draws of a container in the unconstrained space.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of ``pymc.sample`` with a group ``posterior``.
+    compiled
+        The model that was sampled.
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, d)
 
     Raises
     ------
     ValueError
-        There is no group ``posterior``, or it is not of the model.
+        There is no group ``posterior``, a variable of the model is missing from it, or has another
+        number of dimensions than in the model.
     """
-    if not has_group(idata, "posterior"):
-        raise ValueError(
-            f"Expected an InferenceData or DataTree with a group 'posterior', found "
-            f"{type(idata).__name__}. Run `idata = pymc.sample(model=model)` first."
-        )
-    posterior = group(idata, "posterior")
+    posterior = required_group(idata, "posterior", "pymc.sample")
     values = {str(k): np.asarray(v.transpose("chain", "draw", ...)) for k, v in posterior.items()}
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    flat = {k: v.reshape(shape[0] * shape[1], *v.shape[2:]) for k, v in values.items()}
-    return compiled.unconstrain(flat).reshape(*shape, compiled.ndim)
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    flat = {k: v.reshape(chains * draws, *v.shape[2:]) for k, v in values.items()}
+    return compiled.unconstrain(flat).reshape(chains, draws, compiled.ndim)

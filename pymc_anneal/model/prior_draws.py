@@ -1,26 +1,25 @@
 """Exact draws from a model's prior, in the unconstrained space.
 
-Annealed importance sampling starts at independent draws of the normalised reference, so these are
-forward draws of the model's own random variables; ``initval`` plays no part. All draws of a call
-come from one evaluation of the graph, in which every random variable carries a leading axis of
-draws.
+Annealed importance sampling starts from independent draws of the normalised reference. These are
+forward draws of the model's own random variables; ``initval`` is ignored. One evaluation of the
+graph returns a batch of draws: every random variable has a leading axis of draws.
 
 A transform may map onto a part of a variable's support only (``ordered`` on a vector of normals).
 The density that PyMC then integrates is the prior restricted to that part, of mass
 
     c = P(draw lies in the part).
 
-Draws of the restricted prior are ordered draws where the entries are exchangeable
-(``c = 1/k!`` for each vector of k entries), and accepted draws where they are not (``c`` is then
-the acceptance rate, estimated). The evidence is taken with respect to the normalised restricted
-prior, that is, ``log c`` is subtracted from the log prior.
+If the entries are exchangeable, sorted draws follow the restricted prior, and ``c = 1/k!`` for each
+vector of k entries. If not, draws outside of the part are rejected, and ``c`` is estimated by the
+acceptance rate. The evidence is defined with respect to the normalised restricted prior: ``log c``
+is subtracted from the log prior.
 """
 
 import math
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pymc as pm
@@ -37,24 +36,51 @@ from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
 
+# Draws per evaluation of the graph. The draws of a seed depend on it.
 _BATCH = 512
 
-
+# Batches for the mass of a restricted prior: the standard error of log c is below 0.01 for c > 0.1.
 _MASS_BATCHES = 200
 
-
+# Smallest acceptance rate of a restricted prior: about 100 draws are accepted in the estimate of
+# its mass, whose logarithm then has a standard error of 0.1.
 _MIN_ACCEPTANCE = 1e-3
 
-
+# Largest difference, relative to 1 + |x|, of a draw and its round trip through the transform: far
+# above rounding, far below the distance of a rejected draw from the restricted part.
 _ROUND_TRIP_TOLERANCE = 1e-6
 
 
-class _Graphs(NamedTuple):
-    """For each free variable: its value in the unconstrained space, and the round trip."""
+class _Batch(NamedTuple):
+    """A batch of prior draws, one array of shape ``(_BATCH, ...)`` per free variable.
 
-    unconstrained: list[Variable]
-    draws: list[Variable]
-    returned: list[Variable]
+    Attributes
+    ----------
+    unconstrained
+        Values in the unconstrained space.
+    draws
+        Values in the model's space.
+    returned
+        `unconstrained` mapped back to the model's space.
+    """
+
+    unconstrained: list[np.ndarray]
+    draws: list[np.ndarray]
+    returned: list[np.ndarray]
+
+    @property
+    def accepted(self) -> np.ndarray:
+        """Whether the transforms map onto each draw, shape ``(_BATCH,)``."""
+        accepted = np.ones(_BATCH, dtype=bool)
+        for x, y in zip(self.draws, self.returned, strict=True):
+            with np.errstate(invalid="ignore"):
+                close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
+            accepted &= close.reshape(_BATCH, -1).all(axis=1)
+        return accepted
+
+
+# A compiled function of PyTensor without arguments.
+_Compiled: TypeAlias = Any
 
 
 class PriorSampler:
@@ -63,7 +89,7 @@ class PriorSampler:
     Parameters
     ----------
     model
-        A PyMC model whose free variables are continuous and proper.
+        A PyMC model whose free variables have proper priors.
 
     Attributes
     ----------
@@ -71,23 +97,22 @@ class PriorSampler:
         Log of the prior mass on the space onto which the transforms map; 0 for the default
         transforms.
     log_mass_mcse : float
-        Its Monte Carlo standard error; 0 where the mass is exact.
+        Monte Carlo standard error of `log_mass`; 0 if the mass is exact.
 
     Raises
     ------
     NotImplementedError
         A variable has no forward draws.
     ValueError
-        Almost no draw lies where the transforms map to, or draws are not finite.
+        Almost no draw lies in the part of the support onto which the transforms map.
     """
 
     def __init__(self, model: pm.Model):
         self._names = [rv.name for rv in model.free_RVs]
-        self.log_mass, sortable = _exchangeable_ordered(model)
+        self.log_mass, sortable = _find_exchangeable(model)
         self._sample = _compile(model, sortable)
-        self._restricted = self._is_restricted()
         self.log_mass_mcse = 0.0
-        if self._restricted:
+        if not self._sample(np.random.SeedSequence(0)).accepted.all():
             self._estimate_mass()
 
     def __call__(self, seed: np.random.SeedSequence, draws: int) -> list[np.ndarray]:
@@ -96,41 +121,35 @@ class PriorSampler:
         Parameters
         ----------
         seed
-            Source of randomness: the same seed gives the same draws.
+            The same seed gives the same draws.
         draws
-            Number of draws.
+            Number of draws ``n``.
 
         Returns
         -------
-        list of ndarray
-            For every free variable, unconstrained values of shape ``(draws, *shape)``.
+        list of ndarray, shapes (n, ...)
+            Unconstrained values of each free variable.
+
+        Raises
+        ------
+        ValueError
+            A draw is not finite.
         """
-        kept: list[list[np.ndarray]] = []
+        batches: list[list[np.ndarray]] = []
         count = 0
-        batches = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)  # spawns afresh
+        # A copy, because spawning changes the seed sequence.
+        seeds = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         while count < draws:
-            values, accepted = self._draw(batches.spawn(1)[0])
-            self._check(values, accepted)
-            kept.append([v[accepted] for v in values])
+            batch = self._sample(seeds.spawn(1)[0])
+            accepted = batch.accepted
+            batches.append([v[accepted] for v in batch.unconstrained])
+            self._check_finite(batches[-1])
             count += int(accepted.sum())
-        return [np.concatenate(v)[:draws] for v in zip(*kept, strict=True)]
-
-    def _draw(self, seed: np.random.SeedSequence):
-        values, draws, returned = self._sample(seed)
-        accepted = np.ones(_BATCH, dtype=bool)
-        for x, y in zip(draws, returned, strict=True):
-            with np.errstate(invalid="ignore"):
-                close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
-            accepted &= close.reshape(_BATCH, -1).all(axis=1)
-        return values, accepted
-
-    def _is_restricted(self) -> bool:
-        _, accepted = self._draw(np.random.SeedSequence(0))
-        return not accepted.all()
+        return [np.concatenate(v)[:draws] for v in zip(*batches, strict=True)]
 
     def _estimate_mass(self) -> None:
         seeds = np.random.SeedSequence(1).spawn(_MASS_BATCHES)
-        accepted = sum(int(self._draw(seed)[1].sum()) for seed in seeds)
+        accepted = sum(int(self._sample(seed).accepted.sum()) for seed in seeds)
         draws = _BATCH * _MASS_BATCHES
         if accepted < _MIN_ACCEPTANCE * draws:
             raise ValueError(
@@ -143,31 +162,32 @@ class PriorSampler:
         self.log_mass += math.log(rate)
         self.log_mass_mcse = math.sqrt((1 - rate) / (rate * draws))
 
-    def _check(self, values: Sequence[np.ndarray], accepted: np.ndarray) -> None:
+    def _check_finite(self, values: Sequence[np.ndarray]) -> None:
         for name, value in zip(self._names, values, strict=True):
-            if not np.isfinite(value[accepted]).all():
-                bad = value[accepted][~np.isfinite(value[accepted])].flat[0]
+            finite = np.isfinite(value)
+            if not finite.all():
                 raise ValueError(
-                    f"A prior draw of variable '{name}' is {bad} in the unconstrained space. "
-                    "Draws on the boundary of the support (a shape parameter close to zero?) "
-                    "or with an invalid parameter cannot be annealed; change this prior."
+                    f"A prior draw of variable '{name}' is {value[~finite].flat[0]} in the "
+                    "unconstrained space. Draws on the boundary of the support (a shape parameter "
+                    "close to zero?) or with an invalid parameter cannot be annealed; change this "
+                    "prior."
                 )
 
 
-def _exchangeable_ordered(model: pm.Model) -> tuple[float, set[Variable]]:
-    """Find ordered variables with exchangeable entries; return their log mass and themselves."""
+def _find_exchangeable(model: pm.Model) -> tuple[float, set[Variable]]:
+    """Find the ordered variables with exchangeable entries; return their log mass and them."""
     log_mass, sortable = 0.0, set()
     for rv in model.free_RVs:
         shape = rv.type.shape
         if not isinstance(model.rvs_to_transforms[rv], Ordered) or None in shape:
             continue
-        if _exchangeable_entries(rv):
+        if _has_exchangeable_entries(rv):
             sortable.add(rv)
             log_mass -= math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)
     return log_mass, sortable
 
 
-def _exchangeable_entries(rv: Variable) -> bool:
+def _has_exchangeable_entries(rv: Variable) -> bool:
     """Whether the entries along the last axis are independent with equal parameters."""
     op = rv.owner.op
     if not isinstance(op, RandomVariable) or op.ndim_supp > 0:
@@ -175,12 +195,13 @@ def _exchangeable_entries(rv: Variable) -> bool:
     return all(p.ndim == 0 or p.type.broadcastable[-1] for p in op.dist_params(rv.owner))
 
 
-def _compile(model: pm.Model, sortable: set[Variable]) -> Callable:
-    """Compile ``seed -> (unconstrained, draws, round trip)``, lists of arrays, a batch a call."""
-    graphs = _graphs(model)
-    outputs = [v for part in graphs for v in part]
+def _compile(
+    model: pm.Model, sortable: set[Variable]
+) -> Callable[[np.random.SeedSequence], _Batch]:
+    """Compile a function of a seed that returns a batch of draws."""
+    outputs = _build_outputs(model)
     try:
-        batched = _function(_batched(outputs, sortable, model), model)
+        batched = _compile_python(_add_batch_axis(outputs, sortable, model))
         _check_shapes(batched(), outputs)
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         if sortable:
@@ -189,25 +210,12 @@ def _compile(model: pm.Model, sortable: set[Variable]) -> Callable:
                 f"in a model whose prior cannot be drawn in batches ({error}). Remove the "
                 "transform, or order the variable by a pm.Potential."
             ) from error
-        return partial(_one_by_one, _function(outputs, model), len(graphs.draws))
-    return partial(_one_batch, batched, len(graphs.draws))
+        return partial(_sample_one_by_one, _compile_python(outputs))
+    return partial(_sample_batch, batched)
 
 
-def _one_batch(function, variables: int, seed: np.random.SeedSequence):
-    reseed_rngs(_rngs(function), seed.generate_state(1, np.uint64)[0])
-    return _split(function(), variables)
-
-
-def _one_by_one(function, variables: int, seed: np.random.SeedSequence):
-    """Sample draw by draw: for graphs that cannot carry an axis of draws."""
-    rngs, rows = _rngs(function), []
-    for state in seed.generate_state(_BATCH, np.uint64):
-        reseed_rngs(rngs, state)
-        rows.append(function())
-    return _split([np.stack(column) for column in zip(*rows, strict=True)], variables)
-
-
-def _graphs(model: pm.Model) -> _Graphs:
+def _build_outputs(model: pm.Model) -> list[Variable]:
+    """Return the graphs of the three lists of `_Batch`, for one draw, concatenated."""
     unconstrained, returned = [], []
     for rv in model.free_RVs:
         transform = model.rvs_to_transforms[rv]
@@ -215,10 +223,12 @@ def _graphs(model: pm.Model) -> _Graphs:
         value = rv if transform is None else transform.forward(rv, *inputs)
         unconstrained.append(value)
         returned.append(rv if transform is None else transform.backward(value, *inputs))
-    return _Graphs(unconstrained, list(model.free_RVs), returned)
+    return [*unconstrained, *model.free_RVs, *returned]
 
 
-def _batched(outputs, sortable: set[Variable], model: pm.Model) -> list[Variable]:
+def _add_batch_axis(
+    outputs: Sequence[Variable], sortable: set[Variable], model: pm.Model
+) -> list[Variable]:
     """Give every random variable of the graph a leading axis of draws."""
     batched: dict[Variable, Variable] = {}
     for node in io_toposort([], outputs):
@@ -229,30 +239,45 @@ def _batched(outputs, sortable: set[Variable], model: pm.Model) -> list[Variable
             new = vectorize_graph([rv], replace=batched)[0]
         else:
             new = change_dist_size(rv, (_BATCH,), expand=True)
-        batched[rv] = _sorted(new, model.rvs_to_transforms[rv]) if rv in sortable else new
-    return vectorize_graph(outputs, replace=batched)
+        batched[rv] = _sort(new, model.rvs_to_transforms[rv]) if rv in sortable else new
+    return list(vectorize_graph(list(outputs), replace=batched))
 
 
-def _sorted(draws: Variable, transform: Ordered) -> Variable:
+def _sort(draws: Variable, transform: Ordered) -> Variable:
     ascending = pt.sort(draws, axis=-1)
     return ascending if transform.ascending else ascending[..., ::-1]
 
 
-def _function(outputs, model: pm.Model):
-    """Compile in Python mode: the draws are NumPy's, and compiling them would cost seconds."""
-    return pytensor.function([], outputs, mode=Mode("py", "fast_compile"))
+def _compile_python(outputs: Sequence[Variable]) -> _Compiled:
+    """Compile in Python mode: NumPy makes the draws, and other modes compile for seconds."""
+    return pytensor.function([], list(outputs), mode=Mode("py", "fast_compile"))
 
 
-def _check_shapes(drawn, outputs) -> None:
-    for array, output in zip(drawn, outputs, strict=True):
+def _check_shapes(arrays: Sequence[np.ndarray], outputs: Sequence[Variable]) -> None:
+    for array, output in zip(arrays, outputs, strict=True):
         if array.ndim != output.ndim + 1 or array.shape[0] != _BATCH:
             raise ValueError(f"a batch of draws has shape {array.shape}")
 
 
-def _rngs(function) -> list:
+def _sample_batch(function: _Compiled, seed: np.random.SeedSequence) -> _Batch:
+    reseed_rngs(_find_rngs(function), seed.generate_state(1, np.uint64)[0])
+    return _unpack(function())
+
+
+def _sample_one_by_one(function: _Compiled, seed: np.random.SeedSequence) -> _Batch:
+    """Sample draw by draw, for graphs that cannot have an axis of draws."""
+    rngs, rows = _find_rngs(function), []
+    for state in seed.generate_state(_BATCH, np.uint64):
+        reseed_rngs(rngs, state)
+        rows.append(function())
+    return _unpack([np.stack(column) for column in zip(*rows, strict=True)])
+
+
+def _find_rngs(function: _Compiled) -> list[Variable]:
     shared = function.get_shared()
     return [v for v in shared if isinstance(v.get_value(borrow=True), np.random.Generator)]
 
 
-def _split(arrays, variables: int):
-    return [list(arrays[i * variables : (i + 1) * variables]) for i in range(3)]
+def _unpack(arrays: Sequence[np.ndarray]) -> _Batch:
+    n = len(arrays) // 3
+    return _Batch(list(arrays[:n]), list(arrays[n : 2 * n]), list(arrays[2 * n :]))

@@ -1,8 +1,8 @@
 """Rewrites of a PyTensor graph for its translation to JAX.
 
-Checks on parameters become ``-inf`` as in :func:`pymc.sample`, checks that can never fail are
-dropped, and a few element-wise forms whose JAX translation is slow are exchanged for equally
-accurate ones:
+`CHECKS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
+:func:`pymc.sample`. `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
+and replace element-wise forms whose JAX translation is slow by equally accurate ones:
 
 - ``softplus(x) = max(x, 0) + log1p(exp(-|x|))`` with the logistic sigmoid as its derivative, in
   place of ``logaddexp(x, 0)``, whose guards against infinities cost five times the function;
@@ -10,13 +10,17 @@ accurate ones:
   categorical likelihoods have this form, with ``f`` a softplus.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytensor.tensor as pt
 
 from pymc.logprob.utils import local_check_parameter_to_ninf_switch
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import GraphRewriter, in2out, node_rewriter
 from pytensor.raise_op import Assert
 from pytensor.scalar.basic import (
@@ -42,39 +46,32 @@ from pytensor.tensor.math import All
 from pymc_anneal.model.jax_dispatch import jax_funcify
 
 
-class FastSoftplus(Softplus):
-    """Softplus with a JAX form of its own (see the module's docstring)."""
+class FastSoftplus(Softplus):  # type: ignore[misc]  # mypy does not see PyTensor's classes
+    """Softplus Op that is translated to `softplus`."""
 
 
 @jax.custom_jvp
 def softplus(x: jax.Array) -> jax.Array:
-    """``log(1 + exp(x))``, accurate to a few units in the last place for every ``x``."""
+    """Compute ``log(1 + exp(x))``, accurate to a few units in the last place for every ``x``."""
     return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
 
 softplus.defjvps(lambda tangent, _, x: tangent / (1 + jnp.exp(-x)))
+jax_funcify.register(FastSoftplus, lambda op, **kwargs: softplus)
 
 
-@jax_funcify.register(FastSoftplus)
-def _jax_softplus(op, **kwargs):
-    return softplus
+def _drop_assert(fgraph: FunctionGraph, node: Apply) -> list[Variable]:
+    """Drop an assertion: compiled JAX code cannot raise, and shapes are known when it is traced."""
+    return [node.inputs[0]]
 
 
-def _scalar_op(variable: Variable) -> ScalarOp | None:
-    """Return the scalar Op of an element-wise variable."""
-    owner = variable.owner
-    return owner.op.scalar_op if owner is not None and isinstance(owner.op, Elemwise) else None
-
-
-@node_rewriter([Elemwise])
-def _fast_softplus(fgraph, node):
+def _use_fast_softplus(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     if type(node.op.scalar_op) is not Softplus:
         return None
     return [Elemwise(FastSoftplus(upgrade_to_float, name="fast_softplus"))(*node.inputs)]
 
 
-@node_rewriter([Elemwise])
-def _sigmoid_within_unit_interval(fgraph, node):
+def _drop_sigmoid_bound(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     """Replace ``sigmoid(x) >= 0`` and ``sigmoid(x) <= 1`` by true."""
     bound = {GE: 0, LE: 1}.get(type(node.op.scalar_op))
     if bound is None or not isinstance(_scalar_op(node.inputs[0]), Sigmoid):
@@ -85,63 +82,17 @@ def _sigmoid_within_unit_interval(fgraph, node):
     return [pt.ones_like(node.inputs[0], dtype="bool")]
 
 
-_NEVER_NEGATIVE = (Abs, Exp, Sigmoid, Softplus, Sqr, Sqrt)
-
-
-def _never_negative(variable: Variable) -> bool:
-    """Whether every value of a variable is certain to be 0 or more, or NaN."""
-    if isinstance(variable, Constant):
-        return bool(np.all(variable.data >= 0))
-    if variable.owner is None:
-        return False
-    inputs, op = variable.owner.inputs, variable.owner.op
-    if isinstance(op, DimShuffle):
-        return _never_negative(inputs[0])
-    scalar = _scalar_op(variable)
-    if isinstance(scalar, Switch):
-        return all(map(_never_negative, inputs[1:]))
-    if isinstance(scalar, Add):
-        return all(map(_never_negative, inputs))
-    if isinstance(scalar, Mul):
-        # By positive numbers only: 0 times infinity is NaN, which a check would catch.
-        factors = [v for v in inputs if not isinstance(v, Constant)]
-        numbers = np.array([np.min(v.data) for v in inputs if isinstance(v, Constant)])
-        positive = bool(np.all(numbers > 0) and np.all(np.isfinite(numbers)))
-        return positive and len(factors) == 1 and _never_negative(factors[0])
-    return isinstance(scalar, _NEVER_NEGATIVE)
-
-
-def _certain(variable: Variable) -> bool:
-    """Whether a check is certain to hold everywhere."""
-    if isinstance(variable, Constant):
-        return bool(np.all(variable.data))
-    if variable.owner is None:
-        return False
-    inputs, op, scalar = variable.owner.inputs, variable.owner.op, _scalar_op(variable)
-    if isinstance(scalar, Second):
-        return _certain(inputs[1])
-    if isinstance(scalar, GE):
-        value, bound = inputs
-        below = isinstance(bound, Constant) and bool(np.all(bound.data <= 0))
-        return below and _never_negative(value)
-    if isinstance(op, All | DimShuffle | MakeVector) or isinstance(scalar, AND):
-        return all(map(_certain, inputs))
-    return False
-
-
-@node_rewriter([All])
-def _certain_check(fgraph, node):
+def _drop_true_check(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     """Drop a check that cannot fail.
 
-    XLA finds that ``exp(x) >= 0`` holds, and then evaluates "all are true" while it compiles, entry
-    by entry: seconds for every million of observations times particles.
+    XLA finds that ``exp(x) >= 0`` holds, and then evaluates "all are true" entry by entry while it
+    compiles: seconds for every million of observations times particles.
     """
-    out = node.outputs[0]
-    return [pt.constant(np.array(True))] if out.ndim == 0 and _certain(node.inputs[0]) else None
+    is_scalar = node.outputs[0].ndim == 0
+    return [pt.constant(np.array(True))] if is_scalar and _is_true(node.inputs[0]) else None
 
 
-@node_rewriter([Elemwise])
-def _switch_inside(fgraph, node):
+def _move_switch_inside(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     """Rewrite ``switch(c, f(a), f(b))`` to ``f(switch(c, a, b))`` for unary ``f``."""
     if not isinstance(node.op.scalar_op, Switch):
         return None
@@ -152,23 +103,74 @@ def _switch_inside(fgraph, node):
     return [left.owner.op(pt.switch(condition, left.owner.inputs[0], right.owner.inputs[0]))]
 
 
-@node_rewriter([Assert])
-def _drop_assert(fgraph, node):
-    """JAX cannot raise from compiled code; what PyTensor asserts are shapes, known here."""
-    return [node.inputs[0]]
+def _is_true(variable: Variable) -> bool:
+    """Whether a condition is certain to hold everywhere."""
+    if isinstance(variable, Constant):
+        return bool(np.all(variable.data))
+    if variable.owner is None:
+        return False
+    inputs, op, scalar = variable.owner.inputs, variable.owner.op, _scalar_op(variable)
+    if isinstance(scalar, Second):
+        return _is_true(inputs[1])
+    if isinstance(scalar, GE):
+        value, bound = inputs
+        below = isinstance(bound, Constant) and bool(np.all(bound.data <= 0))
+        return below and _is_nonnegative(value)
+    if isinstance(op, All | DimShuffle | MakeVector) or isinstance(scalar, AND):
+        return all(map(_is_true, inputs))
+    return False
+
+
+def _is_nonnegative(variable: Variable) -> bool:
+    """Whether every value of a variable is certain to be nonnegative or NaN."""
+    if isinstance(variable, Constant):
+        return bool(np.all(variable.data >= 0))
+    if variable.owner is None:
+        return False
+    inputs, scalar = variable.owner.inputs, _scalar_op(variable)
+    if isinstance(variable.owner.op, DimShuffle):
+        return _is_nonnegative(inputs[0])
+    if isinstance(scalar, Switch):
+        return all(map(_is_nonnegative, inputs[1:]))
+    if isinstance(scalar, Add):
+        return all(map(_is_nonnegative, inputs))
+    if isinstance(scalar, Mul):
+        return _is_nonnegative_product(inputs)
+    return isinstance(scalar, Abs | Exp | Sigmoid | Softplus | Sqr | Sqrt)
+
+
+def _is_nonnegative_product(factors: list[Variable]) -> bool:
+    """Whether the factors are positive constants and one nonnegative variable.
+
+    No other product counts: 0 times infinity is NaN, which a check would catch.
+    """
+    variables = [v for v in factors if not isinstance(v, Constant)]
+    least = np.array([np.min(v.data) for v in factors if isinstance(v, Constant)])
+    positive = bool(np.all(least > 0) and np.all(np.isfinite(least)))
+    return positive and len(variables) == 1 and _is_nonnegative(variables[0])
+
+
+def _scalar_op(variable: Variable) -> ScalarOp | None:
+    """Return the scalar Op of an element-wise variable."""
+    owner = variable.owner
+    return owner.op.scalar_op if owner is not None and isinstance(owner.op, Elemwise) else None
+
+
+def _everywhere(op: type, rewrite: Callable[[FunctionGraph, Apply], Any]) -> GraphRewriter:
+    """Return the rewrite of a graph that applies a function to every node of an Op."""
+    return in2out(node_rewriter([op])(rewrite), name=rewrite.__name__)
 
 
 CHECKS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
 )
 
-
 FAST_FORMS: tuple[GraphRewriter, ...] = (
-    in2out(_drop_assert, name="drop_assert"),
-    in2out(_fast_softplus, name="fast_softplus"),
-    in2out(_sigmoid_within_unit_interval, name="sigmoid_checks"),
-    in2out(_certain_check, name="certain_checks"),
-    # From the outputs inwards, twice: -softplus(.) is two unary Ops deep.
-    in2out(_switch_inside, name="switch_inside"),
-    in2out(_switch_inside, name="switch_inside_again"),
+    _everywhere(Assert, _drop_assert),
+    _everywhere(Elemwise, _use_fast_softplus),
+    _everywhere(Elemwise, _drop_sigmoid_bound),
+    _everywhere(All, _drop_true_check),
+    # Twice: each pass moves a switch inside one Op, and -softplus(.) is two Ops deep.
+    _everywhere(Elemwise, _move_switch_inside),
+    _everywhere(Elemwise, _move_switch_inside),
 )

@@ -1,15 +1,14 @@
-"""Data that a model makes itself: draws of parameters and data, and the density of any data.
+"""Data simulated from a model, and log densities that take the data as an argument.
 
-From ``(x, y) ~ p(x) p(y | x)``, the parameters ``x`` are an exact draw of the posterior given the
-data ``y`` (Grosse, Ancha & Roy 2016), and ``y`` enters the compiled density as an argument: one
-compilation serves all data sets.
+If parameters and data ``(x, y)`` are drawn from ``p(x) p(y | x)``, then ``x`` is an exact draw of
+the posterior given ``y`` (Grosse, Ancha & Roy 2016). One compilation serves all data sets.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 
@@ -17,44 +16,36 @@ from pytensor.graph.replace import clone_replace
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.graphs import term_graphs
 from pymc_anneal.model.jaxify import jaxify
+from pymc_anneal.model.log_densities import evaluate_log_terms, log_term_graphs
 
 
-# Compiled programs belong to the function that is returned: the same model, the same function.
-@lru_cache(maxsize=4)
-def with_data(compiled: CompiledModel) -> Callable[[tuple, jax.Array], LogTerms]:
-    """Return the log terms as a function of the observed data, in the model's order, and of x.
+class Simulation(NamedTuple):
+    """Parameters and data drawn from the joint distribution of a model.
 
-    Raises
-    ------
-    NotImplementedError
-        The model cannot be simulated, or has no JAX form.
+    Attributes
+    ----------
+    parameters : ndarray, shape (n, d)
+        Unconstrained values.
+    data : list of ndarray, shapes (n, ...)
+        Observed variables, in the model's order.
     """
-    model = compiled.model
-    _refuse_simulation(compiled)
-    observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
-    inputs = [value.type() for value in observed]
-    outputs = clone_replace(term_graphs(model), dict(zip(observed, inputs, strict=True)))
-    graph = jaxify([*inputs, *model.value_vars], outputs)
 
-    def log_terms(data: tuple, x: jax.Array) -> LogTerms:
-        log_prior, log_likelihood = graph(*data, *compiled.split(x))
-        log_prior = jnp.asarray(log_prior, jnp.float64) - compiled.log_prior_mass
-        return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
-
-    return log_terms
+    parameters: np.ndarray
+    data: list[np.ndarray]
 
 
-def simulate(
-    compiled: CompiledModel, seed: np.random.SeedSequence, draws: int
-) -> tuple[np.ndarray, list[np.ndarray]]:
+def simulate(compiled: CompiledModel, seed: np.random.SeedSequence, draws: int) -> Simulation:
     """Draw parameters and data from the joint distribution of a model.
 
-    Returns
-    -------
-    ndarray of shape (draws, d), list of ndarray of shapes (draws, ...)
-        Unconstrained parameters, and the observed variables in the model's order.
+    Parameters
+    ----------
+    compiled
+        The model.
+    seed
+        The same seed gives the same draws.
+    draws
+        Number of draws ``n``.
     """
     model = compiled.model
     number = int(seed.generate_state(1)[0])
@@ -65,10 +56,42 @@ def simulate(
         np.asarray(v).astype(model.rvs_to_values[rv].type.dtype)
         for rv, v in zip(model.observed_RVs, values[len(free) :], strict=True)
     ]
-    return compiled.unconstrain(free), data
+    return Simulation(compiled.unconstrain(free), data)
 
 
-def _refuse_simulation(compiled: CompiledModel) -> None:
+# JAX caches its programs by function: the same model must give the same function.
+@lru_cache(maxsize=4)
+def compile_for_new_data(
+    compiled: CompiledModel,
+) -> Callable[[Sequence[jax.Array], jax.Array], LogTerms]:
+    """Compile the log terms as a function of the observed data and the unconstrained vector.
+
+    Returns
+    -------
+    Callable
+        JAX function of the data, in the model's order, and of ``x`` with shape ``(d,)``.
+
+    Raises
+    ------
+    NotImplementedError
+        The model has a potential, a transform restricts its prior, or an Op has no JAX form.
+    ValueError
+        The model has no observed variable.
+    """
+    _check_simulable(compiled)
+    model = compiled.model
+    observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
+    inputs = [value.type() for value in observed]
+    outputs = clone_replace(log_term_graphs(model), dict(zip(observed, inputs, strict=True)))
+    graph = jaxify([*inputs, *model.value_vars], outputs)
+
+    def log_terms(data: Sequence[jax.Array], x: jax.Array) -> LogTerms:
+        return evaluate_log_terms(graph, compiled.variables, compiled.log_prior_mass, x, data)
+
+    return log_terms
+
+
+def _check_simulable(compiled: CompiledModel) -> None:
     model = compiled.model
     if model.potentials:
         raise NotImplementedError(
@@ -76,8 +99,12 @@ def _refuse_simulation(compiled: CompiledModel) -> None:
             "simulated from it. Write it as an observed variable."
         )
     if not model.observed_RVs:
-        raise ValueError("The model has no observed variable: there are no data to simulate.")
+        raise ValueError(
+            "The model has no observed variable, so there are no data to simulate. Declare the "
+            "data with `observed=`."
+        )
     if compiled.log_prior_mass != 0:
         raise NotImplementedError(
-            "A transform cuts the prior to a part of its support, from which PyMC does not draw."
+            "A transform restricts the prior to a part of its support, and PyMC draws from all of "
+            "the support. Remove the transform."
         )

@@ -1,26 +1,25 @@
-"""Paths of densities from the reference to the target.
+"""Geometric paths: log densities linear in ``beta``.
 
-Geometric path from the prior (power posteriors):
+From the prior (power posteriors), with the log likelihood ``V``:
 
     log f_beta(x) = log prior(x) + beta V(x),    v_beta(x) = V(x),
 
-the exponential family with the prior as base measure and the log likelihood ``V`` as statistic, so
+the exponential family with the prior as base measure and ``V`` as statistic, so
 ``d/dbeta E_beta[V] = Var_beta[V] = g(beta)`` (Grosse, Maddison & Salakhutdinov 2013, section 3).
-Geometric path from another normalised reference ``r``:
+From another normalised reference ``r``, with ``log prior + V - log r`` in the place of ``V``:
 
-    log f_beta(x) = (1 - beta) log r(x) + beta (log prior(x) + V(x)),
-
-with ``log prior + V - log r`` in the place of ``V``.
+    log f_beta(x) = (1 - beta) log r(x) + beta (log prior(x) + V(x)).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import LogTerms, Scalar
+from pymc_anneal.paths.references import Reference
 
 
 @jax.tree_util.register_dataclass
@@ -30,9 +29,14 @@ class GeometricPath:
 
     Parameters
     ----------
-    log_terms
-        JAX function of one position of shape ``(d,)`` to :class:`~pymc_anneal.base.LogTerms`;
-        :attr:`CompiledModel.log_terms` is one.
+    log_terms : callable
+        JAX function of one unconstrained position of shape ``(d,)`` that returns
+        :class:`~pymc_anneal.base.LogTerms`, such as :attr:`CompiledModel.log_terms`.
+
+    References
+    ----------
+    Grosse, Maddison & Salakhutdinov (2013), Annealing between distributions by averaging moments,
+    eq. 1.
     """
 
     log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
@@ -42,20 +46,28 @@ class GeometricPath:
         return jax.vmap(self.log_terms)(position)
 
     def log_density(self, terms: LogTerms, beta: Scalar) -> jax.Array:
-        """Return ``log prior + beta V``; the prior alone at ``beta = 0``, also where V = -inf."""
+        """Return ``log prior + beta V``, shape ``(n,)``; at 0 the log prior, even if V = -inf."""
         return terms.log_prior + jnp.where(beta == 0, 0.0, beta * terms.log_likelihood)
 
     def log_ratio(self, terms: LogTerms, start: Scalar, stop: Scalar) -> jax.Array:
-        """Return ``(stop - start) V``."""
+        """Return ``(stop - start) V``, shape ``(n,)``."""
         return jnp.where(stop == start, 0.0, (stop - start) * terms.log_likelihood)
 
     def velocity(self, terms: LogTerms, beta: Scalar) -> jax.Array:
-        """Return ``V``."""
+        """Return ``V``, shape ``(n,)``."""
         return terms.log_likelihood
 
 
 class ReferenceTerms(NamedTuple):
-    """Log densities of the reference and of prior times likelihood."""
+    """Log densities of both ends of a path from a reference.
+
+    Attributes
+    ----------
+    log_reference : Array, shape (n,)
+        Normalised log density of the reference, in nats.
+    log_target : Array, shape (n,)
+        Log prior plus log likelihood, in nats.
+    """
 
     log_reference: jax.Array
     log_target: jax.Array
@@ -68,28 +80,31 @@ class ReferencePath:
 
     Parameters
     ----------
-    log_terms
+    log_terms : callable
         As for :class:`GeometricPath`.
     reference : Reference
-        A normalised density, see :func:`fit_reference`.
+        A normalised density, such as :class:`GaussianReference`; see :func:`fit_reference`.
     """
 
     log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
-    reference: Any
+    reference: Reference
 
     def evaluate(self, position: jax.Array) -> ReferenceTerms:
-        """Return the log densities of both ends, shape ``(n,)`` each, at ``(n, d)`` positions."""
+        """Return the log densities of both ends at ``(n, d)`` positions."""
         log_target = jax.vmap(self.log_terms)(position).log_posterior
         return ReferenceTerms(self.reference.log_density(position), log_target)
 
     def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
-        """Return ``(1 - beta) log r + beta log target``; ``log r`` alone at ``beta = 0``."""
-        return (1 - beta) * terms.log_reference + jnp.where(beta == 0, 0.0, beta * terms.log_target)
+        """Return ``(1 - beta) log r + beta log target``, shape ``(n,)``; at 0 ``log r``."""
+        log_density: jax.Array = (1 - beta) * terms.log_reference + jnp.where(
+            beta == 0, 0.0, beta * terms.log_target
+        )
+        return log_density
 
     def log_ratio(self, terms: ReferenceTerms, start: Scalar, stop: Scalar) -> jax.Array:
-        """Return ``(stop - start) (log target - log r)``."""
+        """Return ``(stop - start) (log target - log r)``, shape ``(n,)``."""
         return jnp.where(stop == start, 0.0, (stop - start) * self.velocity(terms, stop))
 
     def velocity(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
-        """Return ``log target - log r``."""
+        """Return ``log target - log r``, shape ``(n,)``."""
         return terms.log_target - terms.log_reference

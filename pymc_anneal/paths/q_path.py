@@ -1,26 +1,35 @@
-"""Paths of q-averages (Brekelmans et al. 2020, eq. 9): between arithmetic and geometric averages.
+"""Paths of q-averages, between arithmetic and geometric averages (Brekelmans et al. 2020, eq. 9).
 
-    log f_beta = log f_0 + log(1 - beta + beta e^{(1-q) l}) / (1 - q) + beta c,
+    log f_beta = log f_0 + log(1 - beta + beta e^a) / (1 - q) + beta c,
+    a = (1 - q) (log f_1 - log f_0 - c).
 
-    l = log f_1 - log f_0 - c,
-
-the geometric path for ``q -> 1`` and mixtures for ``q = 0``. The path depends on the level ``c`` of
-the target, which ``log Z`` of the pilot makes that of a density; ``beta c`` puts it back.
+``q -> 1`` gives the geometric path and ``q = 0`` a mixture. A q-average depends on the constant
+factor of ``f_1``: subtracting ``c``, an estimate of ``log Z``, from ``log f_1`` gives it about the
+same mass as ``f_0``, and ``beta c`` restores the end at 1.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import Path, Scalar
 
-_UNDERFLOW = -700.0  # where an exponential is about to become zero
+# Smallest exponent ``a``: exp(-708) is the smallest normal double-precision number.
+_MIN_EXPONENT = -700.0
 
 
 class QTerms(NamedTuple):
-    """Log density of the reference, and log ratio of the target to it."""
+    """Terms of a path of q-averages.
+
+    Attributes
+    ----------
+    log_base : Array, shape (n,)
+        Log density of the reference, ``log f_0``, in nats.
+    log_ratio : Array, shape (n,)
+        ``log f_1 - log f_0``, in nats.
+    """
 
     log_base: jax.Array
     log_ratio: jax.Array
@@ -36,14 +45,19 @@ class QAveragePath:
     base : Path
         Geometric path between the same ends.
     q : float
-        Below 1.
-    level : float
-        ``c``, about the log evidence.
+        Order of the average, below 1.
+    log_level : float
+        Constant ``c``, in nats: an estimate of the log evidence.
+
+    References
+    ----------
+    Brekelmans, Masrani, Bui, Wood, Galstyan, Ver Steeg & Nielsen (2020), Annealed importance
+    sampling with q-paths, eq. 9.
     """
 
     base: Path
-    q: Any
-    level: Any = 0.0
+    q: Scalar
+    log_level: Scalar = 0.0
 
     def evaluate(self, position: jax.Array) -> QTerms:
         """Return the terms at ``(n, d)`` positions."""
@@ -52,37 +66,43 @@ class QAveragePath:
 
     def log_density(self, terms: QTerms, beta: Scalar) -> jax.Array:
         """Return ``log f_beta``, shape ``(n,)``."""
-        return terms.log_base + self._raised(terms, beta)
+        return terms.log_base + self._log_ratio_to_base(terms, beta)
 
     def log_ratio(self, terms: QTerms, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``log f_stop - log f_start``, shape ``(n,)``."""
-        far = self._raised(terms, stop) - self._raised(terms, start)
-        # The argument of the log is linear in beta; where little is left of it, far is as good.
-        growth = (stop - start) * self._growth(terms, start)
-        near = jnp.log1p(jnp.maximum(growth, -0.5)) / (1 - self.q) + (stop - start) * self.level
+        far = self._log_ratio_to_base(terms, stop) - self._log_ratio_to_base(terms, start)
+        # The argument of the logarithm is linear in beta. Its relative growth gives short steps to
+        # all digits; if the argument shrinks by more than half, the difference is as accurate.
+        growth = (stop - start) * self._growth_rate(terms, start)
+        near = jnp.log1p(jnp.maximum(growth, -0.5)) / (1 - self.q) + (stop - start) * self.log_level
         change = jnp.where(growth > -0.5, near, far)
         return jnp.where(stop == start, 0.0, jnp.where(jnp.isnan(change), -jnp.inf, change))
 
     def velocity(self, terms: QTerms, beta: Scalar) -> jax.Array:
-        """Return ``(e^a - 1) / ((1 - beta + beta e^a) (1 - q)) + c``, ``a = (1 - q) l``."""
-        return self._growth(terms, beta) / (1 - self.q) + self.level
+        """Return ``(e^a - 1) / ((1 - beta + beta e^a) (1 - q)) + c``, shape ``(n,)``."""
+        velocity: jax.Array = self._growth_rate(terms, beta) / (1 - self.q) + self.log_level
+        return velocity
 
-    def _growth(self, terms: QTerms, beta: Scalar) -> jax.Array:
-        a = self._power(terms)
-        # Divided by the larger of 1 and e^a, so that nothing overflows.
+    def _exponent(self, terms: QTerms) -> jax.Array:
+        """Return ``a``, shape ``(n,)``."""
+        a: jax.Array = (1 - self.q) * (terms.log_ratio - self.log_level)
+        return a
+
+    def _growth_rate(self, terms: QTerms, beta: Scalar) -> jax.Array:
+        """Return ``(e^a - 1) / (1 - beta + beta e^a)``, shape ``(n,)``."""
+        a = self._exponent(terms)
+        # Numerator and denominator are divided by the larger of 1 and e^a to avoid overflow.
         small = jnp.exp(-jnp.abs(a))
         rising = (1 - small) / ((1 - beta) * small + beta)
         falling = (small - 1) / (1 - beta + beta * small)
         return jnp.where(a > 0, rising, falling)
 
-    def _power(self, terms: QTerms) -> jax.Array:
-        return (1 - self.q) * (terms.log_ratio - self.level)
-
-    def _raised(self, terms: QTerms, beta: Scalar) -> jax.Array:
-        a, beta = self._power(terms), jnp.asarray(beta, dtype=terms.log_ratio.dtype)
-        lost = (a < _UNDERFLOW) & (beta == 1)
-        small = jnp.where(lost, 1.0, jnp.exp(-jnp.abs(a)))
+    def _log_ratio_to_base(self, terms: QTerms, beta: Scalar) -> jax.Array:
+        """Return ``log f_beta - log f_0``, shape ``(n,)``."""
+        a, beta = self._exponent(terms), jnp.asarray(beta, dtype=terms.log_ratio.dtype)
+        underflow = (a < _MIN_EXPONENT) & (beta == 1)
+        small = jnp.where(underflow, 1.0, jnp.exp(-jnp.abs(a)))
         rising = a + jnp.log(beta + (1 - beta) * small)
-        falling = jnp.where(lost, a, jnp.log(1 - beta + beta * small))
+        falling = jnp.where(underflow, a, jnp.log(1 - beta + beta * small))
         inside = jnp.where(a > 0, rising, falling) / (1 - self.q)
-        return jnp.where(beta == 0, 0.0, inside + beta * self.level)
+        return jnp.where(beta == 0, 0.0, inside + beta * self.log_level)

@@ -1,6 +1,6 @@
-"""References: normalised densities other than the prior, from which a path starts.
+"""References: normalised densities other than the prior, from which a path may start.
 
-From a reference ``r`` near the posterior the path is short, and its normaliser is known, so the
+A path from a reference ``r`` near the posterior is short. The normaliser of ``r`` is known, so the
 evidence stays exact. Both families live in the unconstrained space, ``x = m + S z``:
 
     Gaussian:   log r(x) = -z'z/2 - d/2 log 2 pi - log |S|,
@@ -8,7 +8,7 @@ evidence stays exact. Both families live in the unconstrained space, ``x = m + S
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,17 +16,22 @@ import numpy as np
 
 from jax.scipy.special import gammaln
 
+from pymc_anneal.base.contracts import Scalar
+
+_Array: TypeAlias = jax.Array | np.ndarray
+
+# Tails heavier than those of a normal distribution, with finite moments up to the ninth.
 _DEGREES_OF_FREEDOM = 10.0
 
 
 class Reference(Protocol):
-    """A normalised density to anneal from; a JAX pytree."""
+    """A normalised density in the unconstrained space; a JAX pytree."""
 
     def log_density(self, position: jax.Array) -> jax.Array:
-        """Return the log density, shape ``(n,)``, at ``(n, d)`` positions, in nats."""
+        """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw, shape ``(draws, d)``."""
+        """Draw from the density, shape ``(draws, d)``."""
 
 
 @jax.tree_util.register_dataclass
@@ -39,27 +44,28 @@ class GaussianReference:
     mean : Array, shape (d,)
     scale : Array, shape (d,) or (d, d)
         Standard deviations, or the lower Cholesky factor of the covariance.
-    whitening : Array, optional
-        Inverse of ``scale``; computed if left out.
+    whitening : Array, shape (d,) or (d, d), optional
+        Inverse of ``scale``; default: computed from it.
     """
 
-    mean: Any
-    scale: Any
-    whitening: Any = None
+    mean: _Array
+    scale: _Array
+    whitening: _Array | None = None
 
-    def __post_init__(self):
-        _set_whitening(self)
+    def __post_init__(self) -> None:
+        if self.whitening is None:
+            object.__setattr__(self, "whitening", _inverse(self.scale))
 
     def log_density(self, position: jax.Array) -> jax.Array:
-        """Return the log density, shape ``(n,)``, at ``(n, d)`` positions, in nats."""
-        z, log_volume = _standardised(position, self.mean, self.whitening)
+        """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
+        z, log_volume = _standardise(position - self.mean, self.whitening)
         d = position.shape[1]
         return -0.5 * (z**2).sum(axis=1) - 0.5 * d * jnp.log(2 * jnp.pi) - log_volume
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw, shape ``(draws, d)``."""
+        """Draw from the density, shape ``(draws, d)``."""
         z = np.random.default_rng(seed).standard_normal((draws, len(self.mean)))
-        return self.mean + _spread(self.scale, z)
+        return np.asarray(self.mean + _multiply(self.scale, z))
 
 
 @jax.tree_util.register_dataclass
@@ -70,51 +76,55 @@ class StudentTReference:
     Parameters
     ----------
     mean : Array, shape (d,)
+        Location.
     scale : Array, shape (d,) or (d, d)
         Scale of each coordinate, or the lower Cholesky factor of the scale matrix.
     degrees_of_freedom : float
-    whitening : Array, optional
-        Inverse of ``scale``; computed if left out.
+    whitening : Array, shape (d,) or (d, d), optional
+        Inverse of ``scale``; default: computed from it.
     """
 
-    mean: Any
-    scale: Any
-    degrees_of_freedom: Any = _DEGREES_OF_FREEDOM
-    whitening: Any = None
+    mean: _Array
+    scale: _Array
+    degrees_of_freedom: Scalar = _DEGREES_OF_FREEDOM
+    whitening: _Array | None = None
 
-    def __post_init__(self):
-        _set_whitening(self)
+    def __post_init__(self) -> None:
+        if self.whitening is None:
+            object.__setattr__(self, "whitening", _inverse(self.scale))
 
     def log_density(self, position: jax.Array) -> jax.Array:
-        """Return the log density, shape ``(n,)``, at ``(n, d)`` positions, in nats."""
-        z, log_volume = _standardised(position, self.mean, self.whitening)
+        """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
+        z, log_volume = _standardise(position - self.mean, self.whitening)
         d, nu = position.shape[1], self.degrees_of_freedom
         constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * jnp.log(nu * jnp.pi)
-        return -0.5 * (nu + d) * jnp.log1p((z**2).sum(axis=1) / nu) + constant - log_volume
+        quadratic = -0.5 * (nu + d) * jnp.log1p((z**2).sum(axis=1) / nu)
+        log_density: jax.Array = quadratic + constant - log_volume
+        return log_density
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw, shape ``(draws, d)``."""
+        """Draw from the density, shape ``(draws, d)``."""
         rng = np.random.default_rng(seed)
         z = rng.standard_normal((draws, len(self.mean)))
         mixing = rng.chisquare(self.degrees_of_freedom, (draws, 1)) / self.degrees_of_freedom
-        return self.mean + _spread(self.scale, z / np.sqrt(mixing))
+        return np.asarray(self.mean + _multiply(self.scale, z / np.sqrt(mixing)))
 
 
-def _set_whitening(reference: Any) -> None:
-    """Invert the scale once: solving at every density would cost more than the model."""
-    if reference.whitening is None:
-        scale = np.asarray(reference.scale)
-        inverse = np.linalg.inv(scale) if scale.ndim == 2 else 1 / scale
-        object.__setattr__(reference, "whitening", inverse)
+def _inverse(scale: _Array) -> np.ndarray:
+    """Return the inverse of a scale: solving at every density would cost more than the model."""
+    scale = np.asarray(scale)
+    inverse: np.ndarray = np.linalg.inv(scale) if scale.ndim == 2 else 1 / scale
+    return inverse
 
 
-def _standardised(position, mean, whitening) -> tuple[jax.Array, jax.Array]:
-    """Return ``z``, shape ``(n, d)``, and the log volume of the scale."""
-    centred = position - mean
+def _standardise(centred: jax.Array, whitening: _Array | None) -> tuple[jax.Array, jax.Array]:
+    """Return ``z``, shape ``(n, d)``, of centred positions, and ``log |S|``."""
+    assert whitening is not None  # set by __post_init__
     if jnp.ndim(whitening) == 2:
         return centred @ whitening.T, -jnp.log(jnp.diag(jnp.asarray(whitening))).sum()
     return centred * whitening, -jnp.log(jnp.asarray(whitening)).sum()
 
 
-def _spread(scale: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _multiply(scale: _Array, z: np.ndarray) -> _Array:
+    """Return ``S z``, shape ``(draws, d)``."""
     return z @ scale.T if np.ndim(scale) == 2 else z * scale

@@ -1,142 +1,139 @@
-"""Where a run starts: from the prior, from a given reference, or from one fitted on the way.
+"""Choice of the reference: the prior, a given density, or one fitted on the way.
 
-"pilot" surveys the path from the prior, as every run does, and fits a reference to the particles
-that arrive; "auto" then compares what the counted run would cost from either,
+"pilot" runs the pilot from the prior and fits references to the particles that arrive; "auto" then
+compares the predicted cost of the counted run from each,
 
     cost = (sum_k sqrt(D_k tau_k c_k))^2,
 
-gradients for a variance of one of the log weights, and takes the cheapest.
+gradients per particle for a variance of one of the log weights, and takes the cheapest.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_reference import FAMILIES, fit_to_draws, laplace_reference
-from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import predicted_cost
+from pymc_anneal.adaptation.fit_reference import FAMILIES, Family, fit_to_draws, laplace_reference
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.rounds import survey
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import Choice, RunCandidate
 
-NAMES = ("prior", "pilot", "laplace", "auto")
-
-
-@dataclass(frozen=True)
-class Start:
-    """A run about to begin.
-
-    Attributes
-    ----------
-    session : Session
-    name : str
-        Of the reference.
-    pilot : Pilot or None
-        Survey of the path, if there was one.
-    earlier : tuple of Pilot
-        Surveys of other paths between the same model's prior and posterior.
-    costs, path_costs : dict of str to float
-        Predicted costs of the references and of the paths that were compared.
-    refused : str
-        Why a path could not be laid out.
-    evaluations : int
-        Evaluations of gradient or density beside those of the pilots.
-    """
-
-    session: Session
-    name: str
-    pilot: Pilot | None = None
-    earlier: tuple[Pilot, ...] = ()
-    costs: dict[str, float] = field(default_factory=dict)
-    path_costs: dict[str, float] = field(default_factory=dict)
-    refused: str = ""
-    evaluations: int = 0
+ReferenceName: TypeAlias = Literal["prior", "pilot", "laplace", "auto"]
+NAMES: tuple[ReferenceName, ...] = ("prior", "pilot", "laplace", "auto")
 
 
-def check_reference(reference: str | Reference, path: Any) -> None:
-    """Raise where the reference is unknown or does not go with the path."""
-    if isinstance(reference, str) and reference not in NAMES:
-        raise ValueError(
-            f"Unknown `reference` {reference!r}; expected one of {list(NAMES)} or an object with "
-            "the methods ['log_density', 'sample']."
-        )
-    if not isinstance(reference, str):
-        missing = [m for m in ("log_density", "sample") if not hasattr(reference, m)]
-        if missing:
-            raise TypeError(
-                f"`reference` is a {type(reference).__name__} without the methods {missing}; "
-                f"expected one of {list(NAMES)} or what `fit_reference` returns."
+def check_reference(reference: ReferenceName | Reference) -> None:
+    """Raise if the reference is neither a known name nor has the methods of a reference."""
+    if isinstance(reference, str):
+        if reference not in NAMES:
+            raise ValueError(
+                f"Unknown `reference` {reference!r}; expected one of {list(NAMES)} or an object "
+                "with the methods ['log_density', 'sample']."
             )
+        return
+    missing = sorted({"log_density", "sample"} - set(dir(reference)))
+    if missing:
+        raise TypeError(
+            f"`reference` is a {type(reference).__name__} without the methods {missing}; "
+            f"expected one of {list(NAMES)} or what `fit_reference` returns."
+        )
+
+
+def is_prior(reference: ReferenceName | Reference) -> bool:
+    """Whether the reference is the prior."""
+    return isinstance(reference, str) and reference == "prior"
+
+
+def choose_reference(
+    session: Session,
+    compiled: CompiledModel,
+    prior: RunCandidate,
+    transition: Transition,
+    reference: ReferenceName | Reference,
+) -> Choice:
+    """Choose the reference of a run.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds.
+    compiled
+        The model.
+    prior
+        The run from the prior along the geometric path.
+    transition
+        The transition, for the pilots.
+    reference
+        As :func:`sample_ais` takes it.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    NotImplementedError
+        A reference other than the prior, and a prior whose density is not normalised.
+    """
+    if isinstance(reference, str) and reference == "prior":
+        return Choice(prior, {})
+    compiled.require_normalised("A reference other than the prior")
+    if not isinstance(reference, str):
+        return Choice(reference_candidate(compiled, reference, type(reference).__name__), {})
+    if reference == "laplace":
+        found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
+        return Choice(reference_candidate(compiled, found, "laplace"), {})
+    seed_prior, *seeds = session.seeds.reference.spawn(1 + len(FAMILIES))
+    pilot = session.pilot(prior, transition, seed_prior)
+    first = RunCandidate(prior.reference, prior.draw_reference, prior.path, pilot=pilot)
+    pairs = zip(FAMILIES, seeds, strict=True)
+    candidates = [_fit(session, compiled, first, transition, *pair) for pair in pairs]
+    if reference == "auto":
+        candidates.append(first)
+    return Choice(min(candidates, key=lambda c: c.cost), {c.reference: c for c in candidates})
+
+
+def _fit(
+    session: Session,
+    compiled: CompiledModel,
+    first: RunCandidate,
+    transition: Transition,
+    family: Family,
+    seed: np.random.SeedSequence,
+) -> RunCandidate:
+    """Fit a reference to the particles of the first candidate's pilot, and run its own pilot."""
+    assert first.pilot is not None
+    reference = fit_to_draws(compiled, first.pilot.position, family)
+    start = reference_candidate(compiled, reference, type(reference).__name__)
+    pilot = session.pilot(start, transition, seed)
+    return RunCandidate(
+        start.reference, start.draw_reference, start.path, pilot=pilot, built_from=first
+    )
+
+
+def reference_candidate(compiled: CompiledModel, reference: Reference, name: str) -> RunCandidate:
+    """Return the run from a reference along the geometric path."""
+    path = ReferencePath(compiled.log_terms, reference)
+    return RunCandidate(name, reference.sample, path)
+
+
+def check_compatible(reference: ReferenceName | Reference, path: object) -> None:
+    """Raise if a path object does not go with the reference.
+
+    Raises
+    ------
+    ValueError
+        The path has a reference of its own, or does not start from the one given.
+    """
     if isinstance(path, ReferencePath):
         raise ValueError(
             "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
             "`reference` and leave out `path`."
         )
-    elsewhere = not (isinstance(reference, str) and reference == "prior")
-    if elsewhere and not isinstance(path, GeometricPath):
+    if not is_prior(reference) and not isinstance(path, GeometricPath):
         raise ValueError(
-            f"`reference` goes with a path that is named or laid out by this library, found a "
+            f"`reference` goes with a path given by name, found a "
             f"{type(path).__name__}; an object passed as `path` has to start from the prior."
         )
-
-
-def begin(
-    session: Session, kernel: Transition, reference: str | Reference, seed: np.random.SeedSequence
-) -> Start:
-    """Set the start of a run.
-
-    Parameters
-    ----------
-    session
-        Set up to start from the prior.
-    kernel
-        The transition.
-    reference
-        As :func:`sample_ais` takes it.
-    seed
-        Source of randomness for what comes before the run itself.
-
-    Returns
-    -------
-    Start
-    """
-    if isinstance(reference, str) and reference == "prior":
-        return Start(session, "prior")
-    session.compiled.require_normalised("A reference other than the prior")
-    if not isinstance(reference, str):
-        return Start(_started_from(session, reference), type(reference).__name__)
-    if reference == "laplace":
-        found = laplace_reference(session.compiled, random_seed=seed)
-        return Start(_started_from(session, found), "laplace")
-    seed_prior, *seeds = seed.spawn(1 + len(FAMILIES))
-    first = survey(session, kernel, seed_prior)
-    fitted = [
-        _fitted(session, kernel, first, family, child)
-        for family, child in zip(FAMILIES, seeds, strict=True)
-    ]
-    candidates = [*fitted, Start(session, "prior", first)] if reference == "auto" else fitted
-    costs = {c.name: predicted_cost(c.pilot) for c in candidates if c.pilot is not None}
-    best = min(candidates, key=lambda c: costs[c.name])
-    others = [c.pilot for c in fitted if c is not best and c.pilot is not None]
-    return replace(
-        best,
-        earlier=() if best.name == "prior" else (first,),
-        costs=costs,
-        evaluations=sum(pilot.evaluations for pilot in others),
-    )
-
-
-def _fitted(
-    session: Session, kernel: Transition, first: Pilot, family: str, seed: np.random.SeedSequence
-) -> Start:
-    reference = fit_to_draws(session.compiled, first.position, family)
-    started = _started_from(session, reference)
-    return Start(started, type(reference).__name__, survey(started, kernel, seed))
-
-
-def _started_from(session: Session, reference: Reference) -> Session:
-    path = ReferencePath(session.compiled.log_terms, reference)
-    return replace(session, path=path, draw_reference=reference.sample)

@@ -1,6 +1,6 @@
-"""The result of a run: from weights, end points and records to a container.
+"""The result of a run: from the results of its stages to a container.
 
-Draws of the posterior are resampled to equal weights within each chain; numbers and words about the
+Draws of the posterior are resampled to equal weights within each chain; scalars and texts about the
 run go to the group ``evidence``, statistics by step to ``annealing``.
 """
 
@@ -8,51 +8,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
-import pymc as pm
-import xarray as xr
 
-from pymc_anneal._version import __version__
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
-from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.diagnostics import Verdict, assess, log_weight_variance
+from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
+from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.choose_reference import Start
-from pymc_anneal.pipeline.reverse import Reverse
-from pymc_anneal.pipeline.rounds import Outcome
+from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
 from pymc_anneal.results.container import (
-    Run,
+    RunArrays,
     annealing_dataset,
-    dataset,
     library_attrs,
     to_container,
 )
-from pymc_anneal.schedules.named import FromPilot
-from pymc_anneal.transitions.by_temperature import TunedTransition
+from pymc_anneal.schedules.named import FromPilot, Schedule
 
 
-def assemble(
-    begun: Start,
-    outcome: Outcome,
-    backward: Reverse | None,
-    seconds: float,
-    seed_draws: np.random.SeedSequence,
-    seed_prior: np.random.SeedSequence,
-) -> Any:
+def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     """Return the container of a run.
 
     Parameters
     ----------
-    begun, outcome, backward
-        Start, forward run, and reverse run if there was one.
+    session
+        Target, settings, seeds.
+    stages
+        Results of the stages.
     seconds
-        That it all took.
-    seed_draws, seed_prior
-        Of the resampling to draws of equal weight, and of prior draws if they are wanted.
+        Time of the whole call.
 
     Returns
     -------
@@ -63,19 +49,26 @@ def assemble(
     ValueError
         All weights of a chain are zero, or one is infinite.
     """
-    session = begun.session
-    _check_weights(outcome.log_weight)
-    run = _run(begun, outcome, backward, seconds)
-    rng = np.random.default_rng(seed_draws)
-    # Relatives as neighbours: autocorrelation then tells ArviZ what the draws are worth.
-    related = run.population_size > 1
-    draws = session.options.draws
-    drawn = equal_weights(run.position, run.log_weight, draws, rng, together=related)
-    extra = _extra_groups(session, drawn, seed_prior)
-    if backward:
-        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, backward.run))
+    _check_weights(stages.forward.log_weight)
+    run = _run_arrays(session, stages, seconds)
+    drawn = draw_posterior(session, run.position, run.log_weight, run.population_size)
+    end = "posterior" if run.betas[-1] == 1 else "prior"
+    extra = session.target.extra_groups(drawn, session.seeds.prior)
+    if stages.reverse:
+        extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, stages.reverse.run))
     attrs = library_attrs() | {"sampling_time": seconds}
-    return to_container(run, {"posterior": _posterior(session, drawn)}, extra, attrs)
+    return to_container(run, {end: session.target.posterior(drawn)}, extra, attrs)
+
+
+def draw_posterior(
+    session: Session, position: np.ndarray, log_weight: np.ndarray, population_size: int
+) -> np.ndarray:
+    """Resample weighted particles to draws of equal weight, shape ``(chains, draws, d)``."""
+    rng = np.random.default_rng(session.seeds.draws)
+    # Copies of a particle stay adjacent if particles share ancestors, so that ArviZ's ESS, which
+    # is based on autocorrelation, accounts for them.
+    together = population_size > 1
+    return equal_weights(position, log_weight, session.settings.draws, rng, together=together)
 
 
 def _check_weights(log_weight: np.ndarray) -> None:
@@ -90,47 +83,44 @@ def _check_weights(log_weight: np.ndarray) -> None:
         )
 
 
-def _run(begun: Start, outcome: Outcome, backward: Reverse | None, seconds: float) -> Run:
-    last = outcome.rounds[-1]
-    numbers, words = _numbers(begun, outcome, seconds), _words(begun, outcome)
-    if backward:
-        numbers |= backward.numbers
-        numbers["evaluations"] += backward.evaluations
-        words |= {"reverse_start": backward.start}
-    return Run(
+def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
+    forward, last = stages.forward, stages.forward.last
+    return RunArrays(
         betas=last.betas,
-        log_weight=outcome.log_weight,
-        round=outcome.round,
-        position=np.concatenate([r.position for r in outcome.rounds], axis=1),
+        log_weight=forward.log_weight,
+        round=forward.round_of_particle,
+        position=np.concatenate([r.position for r in forward.rounds], axis=1),
         stats=last.stats,
         stats_particles=last.log_weight.shape[1],
-        step_size=_step_sizes(outcome.transition, last.betas),
-        verdict=_judged(begun, outcome, backward),
-        numbers=numbers,
-        words=words,
+        step_size=forward.transition.step_sizes(last.betas[1:]),
+        verdict=_verdict(session, stages),
+        scalars=_scalars(session, stages, seconds),
+        attrs=_attrs(session, stages),
         ladder=last.ladder,
         rungs=last.rungs,
+        log_reference=session.target.log_reference,
         population_size=last.population_size,
     )
 
 
-def _judged(begun: Start, outcome: Outcome, backward: Reverse | None) -> Verdict:
-    last = outcome.rounds[-1]
-    pilots = [p for p in (outcome.pilot, *begun.earlier) if p is not None]
+def _verdict(session: Session, stages: Stages) -> Verdict:
+    forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
+    ancestors = [member.pilot for member in forward.candidate.lineage]
+    pilots = {id(p): p for p in (forward.pilot, *ancestors) if p is not None}.values()
     return assess(
-        outcome.log_weight,
-        outcome.round,
-        target_mcse=begun.session.options.target_mcse,
+        forward.log_weight,
+        forward.round_of_particle,
+        target_mcse=session.settings.target_mcse,
         steps=last.steps,
-        pilots=[(p.log_z, p.log_z_mcse) for p in pilots],
-        interrupted=last.interrupted or (backward is not None and backward.run.interrupted),
-        mcse=backward.mcse if backward else None,
-        doubts=backward.doubts if backward else (),
+        pilots=[(p.log_z, p.log_z_mcse) for p in pilots if np.isfinite(p.log_z)],
+        interrupted=last.interrupted or stages.interrupted,
+        mcse=reverse.mcse if reverse else None,
+        doubts=reverse.doubts if reverse else (),
         population_size=last.population_size,
     )
 
 
-def _reverse_arrays(forward: Run, run: AnnealedRun) -> Run:
+def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:
     """Return a reverse run as arrays; its weights are relative to the posterior."""
     particles = run.log_weight.shape[1]
     return replace(
@@ -145,108 +135,55 @@ def _reverse_arrays(forward: Run, run: AnnealedRun) -> Run:
     )
 
 
-def _numbers(begun: Start, outcome: Outcome, seconds: float) -> dict[str, float]:
-    last, plan, compiled = outcome.rounds[-1], outcome.plan, begun.session.compiled
-    earlier = begun.evaluations + sum(pilot.evaluations for pilot in begun.earlier)
-    predicted = discrepancies(last.stats, last.particles).sum()
+def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, float]:
+    forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
+    pilot, plan = forward.pilot, forward.plan
+    evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
     return {
         "steps": last.steps,
-        "particles": outcome.log_weight.size,
-        "rounds": len(outcome.rounds),
-        "evaluations": earlier + outcome.evaluations,
+        "particles": forward.log_weight.size,
+        "rounds": len(forward.rounds),
+        "evaluations": evaluations + (reverse.evaluations if reverse else 0),
         "log_weight_variance": log_weight_variance(last.log_weight),
-        "perfect_mixing_variance": float(predicted),
+        "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),
         "planned_mcse": plan.predicted_mcse if plan else np.nan,
-        "pilot_log_evidence": outcome.pilot.log_z if outcome.pilot else np.nan,
-        "log_prior_mass": compiled.log_prior_mass,
-        "log_prior_mass_mcse": compiled.log_prior_mass_mcse,
+        "pilot_log_evidence": pilot.log_z if pilot else np.nan,
+        **session.target.scalars,
         "seconds": seconds,
+        **(reverse.scalars if reverse else {}),
     }
 
 
-def _words(begun: Start, outcome: Outcome) -> dict[str, str]:
-    session, options = begun.session, begun.session.options
-    kernel = outcome.transition
-    kernel = kernel.kernel if isinstance(kernel, TunedTransition) else kernel
-    rounds = "; ".join(
-        f"round {i}: {r.steps} steps, {r.particles} particles, {ais(r.log_weight).log_evidence:.4f}"
-        f" +- {ais(r.log_weight, population_size=r.population_size).mcse:.2g}"
-        for i, r in enumerate(outcome.rounds, start=1)
-    )
+def _attrs(session: Session, stages: Stages) -> dict[str, str]:
+    forward, reverse = stages.forward, stages.reverse
+    rejected = "; ".join(c.rejected_because for c in stages.choices if c.rejected_because)
     return {
-        "path": type(session.path).__name__,
-        "schedule": _schedule_name(options.schedule),
-        "transition": getattr(kernel, "name", type(kernel).__name__),
-        "reference": begun.name,
-        "reference_costs": _listed(begun.costs),
-        "path_costs": _listed(begun.path_costs),
-        "path_refused": begun.refused,
-        "rounds": rounds,
-        "notes": " ".join(session.compiled.notes),
-        "versions": f"pymc_anneal {__version__}, pymc {pm.__version__}, jax {jax.__version__}",
+        "path": type(forward.candidate.path).__name__,
+        "schedule": _schedule_name(session.settings.schedule),
+        "transition": forward.transition.name,
+        "reference": forward.candidate.reference,
+        "reference_costs": _list_costs(stages.reference_choice.compared),
+        "path_costs": _list_costs(stages.path_choice.compared),
+        "path_rejected_because": rejected,
+        "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
+        **session.target.attrs,
+        **({"reverse_start": reverse.start} if reverse else {}),
     }
 
 
-def _listed(costs: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {cost:.4g}" for name, cost in costs.items())
+def _describe(number: int, run: AnnealedRun) -> str:
+    found = ais(run.log_weight, population_size=run.population_size)
+    return (
+        f"round {number}: {run.steps} steps, {run.particles} particles, "
+        f"{found.log_evidence:.4f} +- {found.mcse:.2g}"
+    )
 
 
-def _schedule_name(schedule) -> str:
+def _list_costs(candidates: Mapping[str, RunCandidate]) -> str:
+    return ", ".join(f"{name} {candidate.cost:.4g}" for name, candidate in candidates.items())
+
+
+def _schedule_name(schedule: Schedule) -> str:
     if isinstance(schedule, FromPilot):
         return schedule.name
     return "array" if isinstance(schedule, np.ndarray) else getattr(schedule, "__name__", "custom")
-
-
-def _step_sizes(transition: Transition, betas: np.ndarray) -> np.ndarray:
-    """Step size of the transition at each temperature; NaN where it has none."""
-    if not isinstance(transition, TunedTransition):
-        return np.full(len(betas) - 1, float(getattr(transition, "step_size", None) or np.nan))
-    size = getattr(transition.kernel, "step_size", None)
-    sizes = np.asarray(np.nan if size is None else size)
-    knots = np.asarray(transition.betas)
-    return np.interp(betas[1:], knots, np.broadcast_to(sizes, len(knots)))
-
-
-def _posterior(session: Session, drawn: np.ndarray) -> xr.Dataset:
-    values = session.compiled.constrain(_flat(drawn))
-    return _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-
-
-def _flat(drawn: np.ndarray) -> np.ndarray:
-    """Merge chains and draws; -1 would be ambiguous where there are no dimensions."""
-    chains, draws, ndim = drawn.shape
-    return drawn.reshape(chains * draws, ndim)
-
-
-def _by_chain(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    return {name: v.reshape(*shape, *v.shape[1:]) for name, v in values.items()}
-
-
-def _model_dataset(session: Session, values, leading=("chain", "draw")) -> xr.Dataset:
-    coords, dims = session.compiled.coords_and_dims()
-    extra = session.options.idata_kwargs
-    return dataset(
-        values,
-        leading,
-        {**coords, **(extra.get("coords") or {})},
-        {**dims, **(extra.get("dims") or {})},
-    )
-
-
-def _extra_groups(
-    session: Session, drawn: np.ndarray, seed_prior: np.random.SeedSequence
-) -> dict[str, xr.Dataset]:
-    compiled, wanted = session.compiled, session.options.idata_kwargs
-    groups = {
-        "observed_data": _model_dataset(session, compiled.observed_data(), ()),
-        "constant_data": _model_dataset(session, compiled.constant_data(), ()),
-    }
-    if wanted.get("log_likelihood"):
-        flat = _flat(drawn)
-        values = compiled.pointwise_log_likelihood(flat)
-        groups["log_likelihood"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-    if wanted.get("prior"):
-        draws = compiled.sample_prior(seed_prior, drawn.shape[0] * drawn.shape[1])
-        values = compiled.constrain(draws)
-        groups["prior"] = _model_dataset(session, _by_chain(values, drawn.shape[:2]))
-    return groups

@@ -1,54 +1,106 @@
-"""Stages of a run: pilot, trial, plan, counted rounds.
+"""Forward stages of a run: pilot, trial, plan, counted rounds.
 
-Only the pilot adapts while it runs. The trial is frozen and not counted; it measures what the
-transitions make of the schedule. The counted rounds are frozen, each with streams of its own.
+Only the pilot adapts while it runs. The trial is frozen and not counted; it measures the variance
+of the log weights with the real transitions. The counted rounds are frozen, each with random
+streams of its own.
 """
 
 import time
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.pilot import Pilot, run_pilot
-from pymc_anneal.adaptation.plan import Plan, effective_length, make_plan, refine, trial_steps
+from pymc_anneal.adaptation.pilot import Pilot
+from pymc_anneal.adaptation.plan import (
+    Plan,
+    effective_length,
+    make_plan,
+    refine_length,
+    trial_steps,
+)
 from pymc_anneal.adaptation.tuning import needs_pilot
+from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import ais, combined_log_weights, population_means
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance, weight_pareto_k
-from pymc_anneal.execution.blocks import AnnealedRun, spaced_rungs
+from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks, recorded_steps
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.settings import Options
+from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.schedules.named import FromPilot
 from pymc_anneal.schedules.validate import check_schedule
 
+# Trials until the log weights are even enough to plan by.
 _MAX_TRIALS = 4
+# Variance of the log weights above which its estimate is too rough to plan by.
+_MAX_TRIAL_VARIANCE = 3.0
+# Bounds on the growth of the number of steps from one round to the next.
+_MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
+# Variance of the log weights at which the next round aims, half of the plan's: a round follows
+# only if the plan was too optimistic.
+_NEXT_VARIANCE = 0.25
 
 
-_TRUSTED_VARIANCE = 3.0  # above it a trial's variance is itself too rough to plan by
+class PathLengths(NamedTuple):
+    """Effective lengths of the path: the input of schedules that come from a pilot.
 
-
-_MAX_GROWTH = 8.0  # of the number of steps from one round to the next
-
-
-class Survey(NamedTuple):
-    """Effective length of the path between temperatures: what a variational schedule needs."""
+    Attributes
+    ----------
+    betas : ndarray, shape (m + 1,)
+    length : ndarray, shape (m,)
+    """
 
     betas: np.ndarray
     length: np.ndarray
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What all stages left; ``pilot`` and ``plan`` are None where there was no need of them."""
+class Records(NamedTuple):
+    """How a counted round treats its particles on the way.
 
+    Attributes
+    ----------
+    steps : ndarray of int, or None
+        Numbers of steps after which particles are recorded.
+    positions : bool
+        Whether their positions are recorded too.
+    resample : float
+        Relative effective sample size below which a population is resampled; 0: never.
+    """
+
+    steps: np.ndarray | None = None
+    positions: bool = False
+    resample: float = 0.0
+
+
+@dataclass(frozen=True)
+class ForwardStages:
+    """Results of the forward stages.
+
+    Attributes
+    ----------
+    candidate : RunCandidate
+        Reference and path of the run.
+    pilot, plan : Pilot, Plan or None
+        None if the stage was skipped.
+    transition : Transition
+        The tuned transition.
+    rounds : tuple of AnnealedRun
+    """
+
+    candidate: RunCandidate
     pilot: Pilot | None
     plan: Plan | None
-    rounds: list[AnnealedRun]
     transition: Transition
+    rounds: tuple[AnnealedRun, ...]
+
+    @property
+    def last(self) -> AnnealedRun:
+        """The last round."""
+        return self.rounds[-1]
 
     @property
     def log_weight(self) -> np.ndarray:
@@ -57,176 +109,194 @@ class Outcome:
         return combined_log_weights(weights, [r.steps * r.particles for r in self.rounds])
 
     @property
-    def evaluations(self) -> int:
-        """Evaluations of gradient or density of all stages."""
-        stages = [self.pilot, self.plan, *self.rounds]
-        return sum(stage.evaluations for stage in stages if stage is not None)
+    def round_of_particle(self) -> np.ndarray:
+        """Round of each particle, from 1, shape ``(particles,)``."""
+        counts = [r.log_weight.shape[1] for r in self.rounds]
+        return np.repeat(np.arange(len(counts)) + 1, counts)
 
     @property
-    def round(self) -> np.ndarray:
-        """Round of each particle, from 1, shape ``(particles,)``."""
-        return np.repeat(
-            np.arange(len(self.rounds)) + 1, [len(r.log_weight[0]) for r in self.rounds]
-        )
+    def evaluations(self) -> int:
+        """Evaluations of gradient or density of trials and rounds."""
+        planned = self.plan.evaluations if self.plan else 0
+        return planned + sum(r.evaluations for r in self.rounds)
 
 
-def run_rounds(session: Session, kernel: Transition, pilot: Pilot | None = None) -> Outcome:
-    """Run all stages.
+def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:
+    """Run pilot, trial, plan and counted rounds along the path of a candidate.
 
     Parameters
     ----------
     session
-        Model, path, options.
-    kernel
-        The transition; its parameters that are None are tuned.
-    pilot
-        The pilot, if it has been run already.
+        Target, settings, seeds.
+    candidate
+        Reference and path; its pilot is used if it has one.
+    transition
+        The transition; its parameters that are None are tuned by the pilot.
 
     Returns
     -------
-    Outcome
+    ForwardStages
     """
-    options = session.options
-    _, seed_trial, seed_rounds = session.seed.spawn(3)
-    if pilot is None and _needs_pilot(options, kernel):
-        pilot = survey(session, kernel, session.pilot_seed)
-    transition = kernel if pilot is None else pilot.transition
-    steps, particles, plan = options.fixed_steps or 0, options.draws * options.chains, None
-    if pilot is not None and options.fixed_steps is None:
-        plan = plan_run(session, pilot, seed_trial)
-        steps, particles = plan.steps, plan.particles
-    rounds = _counted_rounds(session, pilot, transition, steps, particles, seed_rounds)
-    return Outcome(pilot, plan, rounds, transition)
+    settings, pilot = session.settings, candidate.pilot
+    if pilot is None and pilot_required(settings, transition):
+        pilot = session.pilot(candidate, transition, session.seeds.pilot)
+    tuned = transition if pilot is None else pilot.transition
+    plan = None
+    if pilot is not None and settings.fixed_steps is None:
+        plan = plan_run(session, candidate, pilot)
+    rounds = _counted_rounds(session, candidate, pilot, plan, tuned)
+    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds))
 
 
-def _counted_rounds(
-    session: Session,
-    pilot: Pilot | None,
-    transition: Transition,
-    steps: int,
-    particles: int,
-    seed: np.random.SeedSequence,
-) -> list[AnnealedRun]:
-    """Run rounds, each longer than the one before, until the error is as wanted."""
-    options, begin = session.options, time.perf_counter()
-    surveyed = None if pilot is None else Survey(pilot.betas, effective_length(pilot))
-    rounds: list[AnnealedRun] = []
-    for number, child in enumerate(seed.spawn(options.max_rounds), start=1):
-        betas = _schedule(options, steps, surveyed)
-        name = "Annealing" if number == 1 else f"Round {number}"
-        try:
-            blocks = session.blocks(transition, betas, particles, child)
-            extra = _recorded(options, len(betas) - 1, pilot)
-            rounds.append(session.run(name, [replace(b, **extra) for b in blocks]))
-        except KeyboardInterrupt:
-            if not rounds:
-                raise
-            rounds[-1] = replace(rounds[-1], interrupted=True)  # the rounds before are whole
-        seconds_left = 60 * options.max_minutes - (time.perf_counter() - begin)
-        decide = partial(_growth, options, rounds[-1], seconds_left)
-        growth = session.journal.stage("Growth", decide)
-        if growth is None:
-            break
-        steps = int(np.ceil(steps * growth))
-        surveyed = _refined(surveyed, pilot, rounds[-1])
-    return rounds
+def pilot_required(settings: Settings, transition: Transition) -> bool:
+    """Whether schedule, number of steps or transition come from a pilot."""
+    from_pilot = isinstance(settings.schedule, FromPilot)
+    return from_pilot or needs_pilot(transition) or settings.fixed_steps is None
 
 
-def _recorded(options: Options, steps: int, pilot: Pilot | None) -> dict[str, Any]:
-    """Where the particles are recorded; nowhere if resampling makes them depend on each other."""
-    if options.resample:
-        return {"resample": options.resample}
-    return {"rungs": spaced_rungs(steps, pilot.barrier if pilot else np.nan)}
+def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
+    """Plan steps and particles from a trial: a block annealed like those of the counted run."""
+    trials = _run_trials(session, candidate, pilot)
+    return session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials))
 
 
-def _needs_pilot(options: Options, kernel: Transition) -> bool:
-    laid_out = isinstance(options.schedule, FromPilot)
-    return laid_out or needs_pilot(kernel) or options.fixed_steps is None
-
-
-def survey(
-    session: Session,
-    kernel: Transition,
-    seed: np.random.SeedSequence,
-    max_evaluations: float = np.inf,
-) -> Pilot:
-    """Run the pilot from draws of the reference."""
-    seed_start, seed_run = seed.spawn(2)
-    n = max(session.options.chains * session.options.block_draws, 256)
-
-    def run() -> Pilot:
-        position = session.draw_reference(seed_start, n)
-        session.display.start_pilot()
-        return run_pilot(
-            session.path, kernel, position, seed_run, session.display.pilot, max_evaluations
-        )
-
-    return session.journal.stage("Pilot", run)
-
-
-def plan_run(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> Plan:
-    """Plan the counted run, from a trial."""
-    trials = _trials(session, pilot, seed)
-    return session.journal.stage("Plan", partial(_plan, session, pilot, trials))
-
-
-def _trials(session: Session, pilot: Pilot, seed: np.random.SeedSequence) -> list[AnnealedRun]:
-    """Run one block until its log weights are even enough to plan by: the last run."""
+def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
+    """Run a block with more and more steps until its log weights are even enough to plan by."""
     trials: list[AnnealedRun] = []
     steps = trial_steps(pilot)
-    surveyed = Survey(pilot.betas, effective_length(pilot))
-    for child in seed.spawn(_MAX_TRIALS):
-        betas = _schedule(session.options, steps, surveyed)
-        trials.append(session.run("Trial", session.blocks(pilot.transition, betas, 1, child)))
+    for seed in session.seeds.trial.spawn(_MAX_TRIALS):
+        betas = _schedule(session.settings, steps, _lengths(pilot))
+        blocks = _blocks(session, candidate, pilot.transition, betas, 1, seed)
+        trials.append(session.anneal("Trial", blocks))
         variance = log_weight_variance(trials[-1].log_weight)
-        if variance <= _TRUSTED_VARIANCE:
+        if variance <= _MAX_TRIAL_VARIANCE:
             break
         steps = int(np.ceil(steps * min(variance, _MAX_GROWTH)))
     return trials
 
 
-def _plan(session: Session, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
-    options, trial = session.options, trials[-1]
+def _plan_from(settings: Settings, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
+    trial = trials[-1]
     plan = make_plan(
         variance=log_weight_variance(trial.log_weight),
         steps=trial.steps,
-        fixed_steps=options.fixed_steps,
-        particles=options.draws * options.chains,
-        target_mcse=options.target_mcse,
+        fixed_steps=settings.fixed_steps,
+        particles=settings.draws * settings.chains,
+        target_mcse=settings.target_mcse,
         log_reference_mass=pilot.log_reference_mass,
         seconds=trial.seconds / (trial.steps * trial.particles),
-        budget_seconds=60 * options.max_minutes,
+        budget_seconds=60 * settings.max_minutes,
     )
     return replace(plan, evaluations=sum(t.evaluations for t in trials))
 
 
-def _schedule(options: Options, steps: int, surveyed: Survey | None) -> np.ndarray:
-    if isinstance(options.schedule, np.ndarray):
-        return options.schedule
-    if not isinstance(options.schedule, FromPilot):
-        return check_schedule(options.schedule(steps))
-    assert surveyed is not None  # such a schedule always has a pilot
-    return options.schedule.lay_out(surveyed.betas, surveyed.length, steps, options.max_step)
+def _counted_rounds(
+    session: Session,
+    candidate: RunCandidate,
+    pilot: Pilot | None,
+    plan: Plan | None,
+    transition: Transition,
+) -> list[AnnealedRun]:
+    """Run rounds, each longer than the one before, until the error is as wanted."""
+    settings, begin = session.settings, time.perf_counter()
+    steps = plan.steps if plan else settings.fixed_steps or 0
+    particles = plan.particles if plan else settings.draws * settings.chains
+    lengths = None if pilot is None else _lengths(pilot)
+    rounds: list[AnnealedRun] = []
+    for number, seed in enumerate(session.seeds.rounds.spawn(settings.max_rounds), start=1):
+        betas = _schedule(settings, steps, lengths)
+        name = "Annealing" if number == 1 else f"Round {number}"
+        try:
+            records = _records(settings, betas, pilot)
+            blocks = _blocks(session, candidate, transition, betas, particles, seed, records)
+            rounds.append(session.anneal(name, blocks))
+        except KeyboardInterrupt:
+            if not rounds:
+                raise
+            rounds[-1] = replace(rounds[-1], interrupted=True)  # earlier rounds are complete
+        seconds_left = 60 * settings.max_minutes - (time.perf_counter() - begin)
+        growth = session.log.stage("Growth", partial(_growth, settings, rounds[-1], seconds_left))
+        if growth is None:
+            break
+        steps = int(np.ceil(steps * growth))
+        if pilot is not None:
+            lengths = _refined_lengths(pilot, rounds[-1])
+    return rounds
 
 
-def _refined(surveyed: Survey | None, pilot: Pilot | None, finished: AnnealedRun) -> Survey | None:
-    """Return what a finished round says about the path."""
-    if pilot is None:
-        return surveyed
+def _blocks(
+    session: Session,
+    candidate: RunCandidate,
+    transition: Transition,
+    betas: np.ndarray,
+    particles: int,
+    seed: np.random.SeedSequence,
+    records: Records | None = None,
+) -> list[Block]:
+    """Return blocks of at least ``particles`` particles, each with draws of its own to start.
+
+    A run from target to reference takes the schedule backwards, with reversed transitions.
+    """
+    settings, records = session.settings, records or Records()
+    if candidate.draw_target is not None:
+        betas, transition = betas[::-1].copy(), transition.reversal()
+    draw = candidate.draw_target or candidate.draw_reference
+    start = StartDraws(draw, settings.chains, particles)
+    return make_blocks(
+        candidate.path,
+        transition,
+        betas,
+        start,
+        settings.block_draws,
+        seed,
+        rungs=records.steps,
+        record_positions=records.positions,
+        resample=records.resample,
+    )
+
+
+def _records(settings: Settings, betas: np.ndarray, pilot: Pilot | None) -> Records:
+    """Return the steps after which the particles of a counted round are recorded."""
+    if settings.stops:
+        steps = np.union1d(np.flatnonzero(np.isin(betas, settings.stops)), [0])
+        return Records(steps, positions=True, resample=settings.resample)
+    if settings.resample:  # estimators by temperature need independent particles
+        return Records(resample=settings.resample)
+    barrier = pilot.barrier if pilot else settings.assumed_barrier
+    return Records(recorded_steps(len(betas) - 1, barrier))
+
+
+def _schedule(settings: Settings, steps: int, lengths: PathLengths | None) -> np.ndarray:
+    """Return the schedule of a run, through all temperatures at which it has to stop."""
+    if isinstance(settings.schedule, np.ndarray):
+        betas = settings.schedule
+    elif isinstance(settings.schedule, FromPilot):
+        assert lengths is not None  # such a schedule always has a pilot
+        betas = settings.schedule.build(lengths.betas, lengths.length, steps, settings.max_step)
+    else:
+        betas = check_schedule(settings.schedule(steps))
+    return check_schedule(np.union1d(betas, settings.stops)) if settings.stops else betas
+
+
+def _lengths(pilot: Pilot) -> PathLengths:
+    return PathLengths(pilot.betas, effective_length(pilot))
+
+
+def _refined_lengths(pilot: Pilot, finished: AnnealedRun) -> PathLengths:
+    """Return the lengths that a finished round has measured."""
     d = discrepancies(finished.stats, finished.particles)
-    return Survey(finished.betas, refine(finished.betas, d, pilot))
+    return PathLengths(finished.betas, refine_length(finished.betas, d, pilot))
 
 
-def _growth(options: Options, finished: AnnealedRun, seconds_left: float) -> float | None:
-    """Return by how much to lengthen the next round, None where none is needed or possible."""
-    fixed = options.fixed_steps is not None
-    if fixed or finished.interrupted:
+def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> float | None:
+    """Return the factor by which to lengthen the next round; None if there is to be none."""
+    if settings.fixed_steps is not None or finished.interrupted:
         return None
     units = population_means(finished.log_weight, finished.population_size)
-    sound = not weight_pareto_k(units) > MAX_PARETO_K
+    reliable = not weight_pareto_k(units) > MAX_PARETO_K
     error = ais(finished.log_weight, population_size=finished.population_size).mcse
-    if sound and error <= options.target_mcse:
+    if reliable and error <= settings.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)
-    growth = float(np.clip(variance / 0.25, 2.0, _MAX_GROWTH))
+    growth = float(np.clip(variance / _NEXT_VARIANCE, _MIN_GROWTH, _MAX_GROWTH))
     return growth if growth * finished.seconds <= seconds_left else None

@@ -1,76 +1,153 @@
-"""What all stages of a run share: target, settings, seeds, display, checkpoint."""
+"""The session of a run: everything that its stages share, opened and closed in one place."""
 
-from collections.abc import Callable, Iterator
+import os
+
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
 from pymc_anneal.annealing.block import Block
-from pymc_anneal.base.contracts import NanDensityError, Path, Transition
-from pymc_anneal.base.seeds import seed_sequence
+from pymc_anneal.base.contracts import NanDensityError, Transition
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
-from pymc_anneal.execution.checkpoint import StageLog
+from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, open_stage_log
+from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
-from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.pipeline.settings import Options
+from pymc_anneal.execution.workers import check_executor
+from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.target import RunCandidate, Target
+
+# Smallest number of particles of a pilot.
+_MIN_PILOT = 256
+
+
+class Seeds(NamedTuple):
+    """Seeds of the stages; none depends on whether another is used."""
+
+    pilot: np.random.SeedSequence
+    trial: np.random.SeedSequence
+    rounds: np.random.SeedSequence
+    draws: np.random.SeedSequence
+    prior: np.random.SeedSequence
+    reverse: np.random.SeedSequence
+    reference: np.random.SeedSequence
+    path: np.random.SeedSequence
+
+    @classmethod
+    def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":
+        """Spawn the seeds of all stages from the seed of the run."""
+        return cls(*seed_sequence(seed).spawn(len(cls._fields)))
 
 
 @dataclass(frozen=True)
 class Session:
-    """What all stages of a run share; ``draw_reference`` draws what the path starts with.
+    """What all stages of a run share.
 
-    Stages whose result depends on the clock, or that take long, go through the ``journal``.
+    Attributes
+    ----------
+    target : Target
+    settings : Settings
+    display : ProgressDisplay
+    seeds : Seeds
+    executor : Executor or None
+        Where blocks run; None: threads of this process.
+    log : StageLog
+        Results of the stages, kept in the checkpoint.
     """
 
-    compiled: CompiledModel
-    path: Path
-    draw_reference: Callable[[np.random.SeedSequence, int], np.ndarray]
-    options: Options
+    target: Target
+    settings: Settings
     display: ProgressDisplay
-    seed: np.random.SeedSequence
+    seeds: Seeds
     executor: Executor | None = None
-    journal: StageLog = field(default_factory=StageLog)
+    log: StageLog = field(default_factory=StageLog)
 
-    @property
-    def pilot_seed(self) -> np.random.SeedSequence:
-        """Seed of the pilot, wherever it is run."""
-        return seed_sequence(self.seed).spawn(1)[0]
-
-    def blocks(
+    def pilot(
         self,
+        candidate: RunCandidate,
         transition: Transition,
-        betas: np.ndarray,
-        particles: int,
         seed: np.random.SeedSequence,
-    ) -> list[Block]:
-        """Return blocks of at least so many particles, each with draws of its own to start."""
-        chains, m = self.options.chains, self.options.block_draws
-        count, blocks = -(-particles // (chains * m)), []
-        for child in seed.spawn(count):
-            seed_start, seed_run = child.spawn(2)
-            position = self.draw_reference(seed_start, chains * m)
-            blocks.append(Block(self.path, transition, betas, position, chains, seed_run))
-        return blocks
+        max_evaluations: float = np.inf,
+    ) -> Pilot:
+        """Run the pilot of a candidate from draws of its reference."""
 
-    def run(self, name: str, blocks: list[Block]) -> AnnealedRun:
-        """Anneal blocks on the workers."""
-        store = self.journal.blocks(name)
+        def compute() -> Pilot:
+            seed_start, seed_run = seed_sequence(seed).spawn(2)
+            n = max(self.settings.chains * self.settings.block_draws, _MIN_PILOT)
+            position = candidate.draw_reference(seed_start, n)
+            report = self.display.add_bar("Pilot").show
+            return run_pilot(
+                candidate.path, transition, position, seed_run, report, max_evaluations
+            )
+
+        return self.log.stage("Pilot", compute)
+
+    def anneal(self, name: str, blocks: list[Block]) -> AnnealedRun:
+        """Anneal blocks on the workers; after an interrupt the log takes no further stages."""
+        store = self.log.blocks(name)
         try:
-            run = anneal(blocks, self.display, name, self.options.cores, self.executor, store)
+            run = anneal(blocks, self.display, name, self.settings.cores, self.executor, store)
         except KeyboardInterrupt:
-            self.journal.close()
+            self.log.close()
             raise
         if run.interrupted:
-            self.journal.close()
+            self.log.close()
         return run
 
 
 @contextmanager
-def explaining_nan(compiled: CompiledModel) -> Iterator[None]:
+def open_session(
+    target: Target,
+    settings: Settings,
+    *,
+    random_seed: RandomSeed = None,
+    executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    progressbar: bool = True,
+    choices: Mapping[str, Any] | None = None,
+) -> Iterator[Session]:
+    """Open the session of a run: seed, checkpoint, progress display, explained NaNs.
+
+    Parameters
+    ----------
+    target, settings, random_seed, executor, checkpoint, progressbar
+        Of the run.
+    choices : mapping of str to object, optional
+        Further arguments that the bits of the run depend on, by name.
+
+    Raises
+    ------
+    TypeError
+        The executor is none.
+    ValueError
+        The checkpoint is of another run; or, during the run, the log density is NaN.
+    """
+    check_executor(executor)
+    log, seed = StageLog(), seed_sequence(random_seed)
+    if checkpoint is not None:
+        words = _fingerprint(target, settings, choices or {})
+        log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
+    with ProgressDisplay(progressbar) as display, _explaining_nan(target):
+        yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
+    log.save()
+
+
+@contextmanager
+def _explaining_nan(target: Target) -> Iterator[None]:
     """Turn a log density that is NaN into an error that names the term of the model."""
     try:
         yield
     except NanDensityError as error:
-        raise ValueError(compiled.explain_nan(error.position)) from error
+        raise ValueError(target.explain_nan(error.position)) from error
+
+
+def _fingerprint(target: Target, settings: Settings, choices: Mapping[str, Any]) -> dict[str, str]:
+    """Describe everything that the bits of a run depend on."""
+    values = settings.fingerprint() | dict(choices)
+    described = {f"setting `{name}`": describe(value) for name, value in values.items()}
+    return {**target.fingerprint(), **described, **describe_versions()}

@@ -1,39 +1,66 @@
-"""Settings of a run, checked."""
+"""Settings of a run: the arguments of the public functions, checked."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from pymc_anneal.base.arguments import check_count, check_target
 from pymc_anneal.execution.blocks import even_block
-from pymc_anneal.schedules.named import FromPilot
+from pymc_anneal.execution.fingerprint import describe
+from pymc_anneal.schedules.named import FromPilot, Schedule
 
+# Values of the arguments ``steps=`` and ``resample=``.
+Steps: TypeAlias = int | Literal["auto"]
+Resample: TypeAlias = float | Literal["ess"] | None
+
+# Smallest number of independent populations whose spread gives an error.
 _MIN_POPULATIONS = 8
-
-
+# Relative effective sample size of ``resample="ess"``; the usual value (Del Moral et al. 2006).
 _DEFAULT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
-class Options:
-    """The arguments of a run, checked; by default a single round without limits."""
+class Settings:
+    """Settings that every kind of run has; by default one round without limits of time.
+
+    Attributes
+    ----------
+    draws, chains : int
+        Particles in each chain (at least), and independent chains.
+    steps : int or "auto"
+        Number of steps K.
+    target_mcse : float
+        Wanted Monte Carlo standard error of the log evidence, in nats.
+    max_rounds : int
+    max_minutes : float
+    cores, block_size : int or None
+    schedule : array, function of a number of steps, or FromPilot
+    max_step : float or None
+        Largest step in beta.
+    resample : float
+        Relative effective sample size below which a population is resampled; 0: never.
+    stops : tuple of float
+        Temperatures that the schedule visits and at which positions are recorded.
+    assumed_barrier : float
+        Path length that sets how often particles are recorded if no pilot has measured it.
+    """
 
     draws: int
     chains: int
-    steps: int | str
-    target_mcse: float
+    steps: Steps = "auto"
+    target_mcse: float = 0.1
     max_rounds: int = 1
     max_minutes: float = np.inf
     cores: int | None = None
     block_size: int | None = None
-    schedule: Callable[[int], np.ndarray] | np.ndarray | FromPilot = FromPilot("variational")
+    schedule: Schedule = FromPilot("variational")
     max_step: float | None = None
-    idata_kwargs: dict[str, Any] = field(default_factory=dict)
     resample: float = 0.0
+    stops: tuple[float, ...] = ()
+    assumed_barrier: float = np.nan
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("draws", "chains", "max_rounds"):
             check_count(name, getattr(self, name))
         for name in ("cores", "block_size"):
@@ -46,20 +73,16 @@ class Options:
             raise ValueError(
                 f"`max_minutes` is {self.max_minutes}, expected a positive number of minutes."
             )
-        if isinstance(self.schedule, np.ndarray) and self.steps not in (
-            "auto",
-            len(self.schedule) - 1,
-        ):
-            raise ValueError(
-                f"`steps` is {self.steps}, but the schedule has {len(self.schedule) - 1} steps. "
-                "Leave out `steps`."
-            )
+        self._check_schedule()
         self._check_populations()
-        known = {"log_likelihood", "prior", "coords", "dims"}
-        unknown = set(self.idata_kwargs) - known
-        if unknown:
+
+    def _check_schedule(self) -> None:
+        if not isinstance(self.schedule, np.ndarray):
+            return
+        steps = len(self.schedule) - 1
+        if self.steps not in ("auto", steps):
             raise ValueError(
-                f"Unknown `idata_kwargs` {sorted(unknown)}; expected some of {sorted(known)}."
+                f"`steps` is {self.steps}, but the schedule has {steps} steps. Leave out `steps`."
             )
 
     def _check_populations(self) -> None:
@@ -73,7 +96,7 @@ class Options:
 
     @property
     def fixed_steps(self) -> int | None:
-        """Number of steps asked for, if any."""
+        """Number of steps set by the user, or None."""
         if isinstance(self.schedule, np.ndarray):
             return len(self.schedule) - 1
         return None if self.steps == "auto" else int(self.steps)
@@ -83,9 +106,22 @@ class Options:
         """Particles of each chain in a block: even blocks of at most about `block_size`."""
         return even_block(self.draws, self.chains, self.block_size)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the settings that the bits of a run depend on, by name."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cores"}
+        if callable(self.schedule):  # known by its name and by what it returns
+            values["schedule"] = (describe(self.schedule), self.schedule(16))
+        return values
 
-def resolve_resample(resample: str | float | None) -> float:
-    """Return the threshold on the relative effective sample size, 0 for no resampling."""
+
+def resolve_resample(resample: Resample) -> float:
+    """Return the threshold on the relative effective sample size, 0 for no resampling.
+
+    Raises
+    ------
+    ValueError
+        The value is neither "ess", a number in (0, 1], nor None.
+    """
     if resample is None:
         return 0.0
     if isinstance(resample, str):

@@ -1,16 +1,21 @@
-"""Fast random bits for layers of Bernoulli units.
+"""Draws of Bernoulli units.
 
-A million units a step make the random bits as costly as the matrix products. PCG4D (Jarzynski &
-Olano 2020) is a counter-based generator of a few multiplications and additions on four words of 32
-bits, which passes the tests of TestU01's BigCrush; here its mixing is applied twice, with the key
-entering both times, as a margin. A unit that is on with probability ``p`` compares 32 bits with
-``p``: probabilities are exact to 2^-31 or to the rounding of their own floating type.
+With a million units per step, random bits cost as much as the matrix products. PCG4D (Jarzynski &
+Olano 2020) is a counter-based generator: a few multiplications and additions on four words of 32
+bits, which pass the BigCrush tests of TestU01. Its mixing function is applied twice here, with the
+key added both times, as a safety margin. A unit that is 1 with probability ``p`` compares 32 bits
+with ``p``: probabilities are exact to 2^-31 or to the rounding of their floating type.
 """
+
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+ArrayT = TypeVar("ArrayT", np.ndarray, jax.Array)
+
+# The linear congruential generator of Press et al. (Numerical Recipes), as in PCG4D.
 _MULTIPLIER, _INCREMENT = 1664525, 1013904223
 
 
@@ -22,7 +27,7 @@ def random_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     key
         A JAX key of two words.
     shape
-        Shape of the result, of at most 2^32 entries.
+        Shape of the result, with at most 2^32 entries.
 
     Returns
     -------
@@ -38,6 +43,28 @@ def random_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return jnp.stack(mixed).reshape(-1)[:size].reshape(shape)
 
 
+def bernoulli(key: jax.Array, probability: jax.Array) -> jax.Array:
+    """Draw 0 or 1, in the shape and floating type of the probabilities."""
+    dtype = probability.dtype
+    bits = random_bits(key, probability.shape)
+    if dtype == jnp.float32:
+        # 31 bits: signed integers are converted to floats by a single instruction.
+        uniform = (bits >> 1).astype(jnp.int32).astype(dtype) * np.float32(2**-31)
+        uniform = jnp.minimum(uniform, np.float32(1 - 2**-24))  # rounding may give 1
+    else:
+        uniform = (bits.astype(dtype) + 0.5) * 2.0**-32
+    return _is_below(uniform, probability)
+
+
+def bernoulli_numpy(rng: np.random.Generator, probability: np.ndarray) -> np.ndarray:
+    """Draw 0 or 1 by NumPy, in the shape and floating type of the probabilities."""
+    return _is_below(rng.random(probability.shape, dtype=probability.dtype.type), probability)
+
+
+def _is_below(uniform: ArrayT, probability: ArrayT) -> ArrayT:
+    return (uniform < probability).astype(probability.dtype)
+
+
 def _mix(*words: jax.Array) -> tuple[jax.Array, ...]:
     a, b, c, d = (w * np.uint32(_MULTIPLIER) + np.uint32(_INCREMENT) for w in words)
     a, b, c, d = _round(a, b, c, d)
@@ -45,19 +72,8 @@ def _mix(*words: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def _round(a: jax.Array, b: jax.Array, c: jax.Array, d: jax.Array) -> tuple[jax.Array, ...]:
+    # Each line uses the new values of the lines above, which makes the map one to one.
     a = a + b * d
-    b = b + c * a  # each with the new value of the one before: the map is one to one
+    b = b + c * a
     c = c + a * b
     return a, b, c, d + b * c
-
-
-def bernoulli(key: jax.Array, probability: jax.Array) -> jax.Array:
-    """Draw 0 or 1, as numbers of the type of the probabilities."""
-    dtype = probability.dtype
-    bits = random_bits(key, probability.shape)
-    if dtype == jnp.float32:  # 31 bits: the conversion of signed integers is a single instruction
-        uniform = (bits >> 1).astype(jnp.int32).astype(dtype) * np.float32(2**-31)
-        uniform = jnp.minimum(uniform, np.float32(1 - 2**-24))  # rounding may reach 1
-    else:
-        uniform = (bits.astype(dtype) + 0.5) * 2.0**-32
-    return (uniform < probability).astype(dtype)

@@ -4,10 +4,11 @@ With visible units ``v``, hidden units ``h``, biases ``a``, ``b`` and weights ``
 
     p(v, h) ~ exp(a.v + b.h + v W h),    log p*(v) = a.v + sum_j softplus(b_j + (v W)_j),
 
-an exponential family with natural parameters ``(a, b, W)`` and statistics ``(v, h, v h')``.
+where ``softplus(x) = log(1 + e^x)``: an exponential family with natural parameters ``(a, b, W)``
+and sufficient statistics ``(v, h, v h')``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -15,18 +16,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import expit
 
+from pymc_anneal.base.seeds import RandomSeed
+from pymc_anneal.rbm.bernoulli import ArrayT, bernoulli_numpy
 
-def softplus(x: np.ndarray) -> np.ndarray:
-    """``log(1 + exp(x))``."""
-    return np.logaddexp(0, x)
+_PARAMETERS = "visible_bias", "hidden_bias", "weights"
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class RBM:
-    """A restricted Boltzmann machine of binary units.
+    """A restricted Boltzmann machine (RBM) of binary units; a JAX pytree of its parameters.
 
     Parameters
     ----------
@@ -35,147 +37,194 @@ class RBM:
     hidden_bias : array_like, shape (n_hidden,)
         ``b``.
     weights : array_like, shape (n_visible, n_hidden)
-        ``W``; its floating type is the one in which the machine is annealed.
+        ``W``. Its floating type is the type in which the RBM is annealed.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, or a parameter is NaN or infinite.
+        The shapes do not match, or a parameter is NaN or infinite.
+
+    Notes
+    -----
+    The attributes are NumPy arrays. A path's `model_at` and JAX's functions of pytrees, such as
+    :func:`jax.tree.map`, make RBMs of JAX arrays, without checks.
     """
 
-    visible_bias: Any
-    hidden_bias: Any
-    weights: Any
+    visible_bias: np.ndarray
+    hidden_bias: np.ndarray
+    weights: np.ndarray
 
-    def __post_init__(self):
-        weights = np.asarray(self.weights)
-        dtype = weights.dtype if np.issubdtype(weights.dtype, np.floating) else np.float64
-        for name in ("visible_bias", "hidden_bias", "weights"):
-            array = np.asarray(getattr(self, name), dtype=dtype)
+    def __init__(self, visible_bias: ArrayLike, hidden_bias: ArrayLike, weights: ArrayLike):
+        w = np.asarray(weights)
+        dtype = w.dtype if np.issubdtype(w.dtype, np.floating) else np.float64
+        a, b, w = (np.asarray(x, dtype=dtype) for x in (visible_bias, hidden_bias, w))
+        for name, array in zip(_PARAMETERS, (a, b, w), strict=True):
             object.__setattr__(self, name, array)
             if not np.isfinite(array).all():
                 raise ValueError(
                     f"`{name}` has {int((~np.isfinite(array)).sum())} entries that are NaN or "
                     "infinite; expected finite numbers."
                 )
-        shapes = self.visible_bias.shape, self.hidden_bias.shape, self.weights.shape
-        if self.weights.ndim != 2 or shapes[0] + shapes[1] != shapes[2] or len(shapes[0]) != 1:
+        if w.ndim != 2 or a.ndim != 1 or a.shape + b.shape != w.shape:
             raise ValueError(
-                f"`visible_bias`, `hidden_bias` and `weights` have shapes {shapes[0]}, {shapes[1]} "
-                f"and {shapes[2]}; expected (n_visible,), (n_hidden,) and (n_visible, n_hidden)."
+                f"`visible_bias`, `hidden_bias` and `weights` have shapes {a.shape}, {b.shape} "
+                f"and {w.shape}; expected (n_visible,), (n_hidden,) and (n_visible, n_hidden)."
             )
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], None]:
+    def tree_flatten(self) -> tuple[tuple[np.ndarray, ...], None]:
         """Return the parameters as the leaves of a JAX pytree."""
         return (self.visible_bias, self.hidden_bias, self.weights), None
 
     @classmethod
-    def tree_unflatten(cls, _: None, leaves: Sequence[Any]) -> "RBM":
-        """Rebuild a machine around any leaves: tracers, or the parameters of several machines."""
-        machine = object.__new__(cls)
-        for name, leaf in zip(("visible_bias", "hidden_bias", "weights"), leaves, strict=True):
-            object.__setattr__(machine, name, leaf)
-        return machine
+    def tree_unflatten(cls, _: None, leaves: Iterable[Any]) -> "RBM":
+        """Rebuild an RBM from any leaves: tracers, or stacked parameters of several RBMs."""
+        rbm = object.__new__(cls)
+        for name, leaf in zip(_PARAMETERS, leaves, strict=True):
+            object.__setattr__(rbm, name, leaf)
+        return rbm
 
     @classmethod
-    def of(cls, visible_bias: Any, hidden_bias: Any, weights: Any) -> "RBM":
-        """Build a machine of JAX arrays, unchecked: for use inside compiled functions."""
+    def from_jax(cls, visible_bias: jax.Array, hidden_bias: jax.Array, weights: jax.Array) -> "RBM":
+        """Return an RBM of JAX arrays without checks, for use inside compiled functions."""
         return cls.tree_unflatten(None, (visible_bias, hidden_bias, weights))
 
     @property
     def n_visible(self) -> int:
         """Number of visible units."""
-        return self.weights.shape[0]
+        return int(self.weights.shape[0])
 
     @property
     def n_hidden(self) -> int:
         """Number of hidden units."""
-        return self.weights.shape[1]
+        return int(self.weights.shape[1])
 
-    def log_density(self, visible: np.ndarray) -> np.ndarray:
-        """Unnormalised log probability ``log p*(v)``, hidden units summed out.
+    def hidden_field(self, visible: ArrayT) -> ArrayT:
+        """Return the log odds of the hidden units given visible ones, shape (..., n_hidden)."""
+        field: ArrayT = visible @ self.weights + self.hidden_bias
+        return field
+
+    def visible_field(self, hidden: ArrayT) -> ArrayT:
+        """Return the log odds of the visible units given hidden ones, shape (..., n_visible)."""
+        field: ArrayT = hidden @ self.weights.T + self.visible_bias
+        return field
+
+    def log_density(self, visible: ArrayLike) -> np.ndarray:
+        """Return the unnormalised log probability ``log p*(v)``, hidden units summed out.
 
         Parameters
         ----------
         visible : array_like, shape (..., n_visible)
-            Binary, or probabilities in [0, 1].
+            Binary values, or probabilities in [0, 1].
 
         Returns
         -------
-        ndarray, shape (...), in nats.
+        ndarray, shape (...)
+            In nats.
 
         Raises
         ------
         ValueError
-            Values outside [0, 1], or another number of units.
+            Values lie outside [0, 1], or the number of units is wrong.
         """
-        visible = check_visible(visible, self.n_visible)
-        field = self.hidden_bias + visible @ self.weights
-        return visible @ self.visible_bias + softplus(field).sum(axis=-1, dtype=np.float64)
+        visible = check_visible("visible", visible, self.n_visible)
+        log_sum = np.logaddexp(0, self.hidden_field(visible)).sum(axis=-1, dtype=np.float64)
+        log_density: np.ndarray = visible @ self.visible_bias + log_sum
+        return log_density
 
-    def free_energy(self, visible: np.ndarray) -> np.ndarray:
-        """``-log p*(v)``, shape (...); arguments as for :meth:`log_density`."""
+    def free_energy(self, visible: ArrayLike) -> np.ndarray:
+        """Return ``-log p*(v)``, shape (...), in nats; arguments as for :meth:`log_density`."""
         return -self.log_density(visible)
 
-    def log_likelihood(self, visible: np.ndarray, log_partition_function: float) -> np.ndarray:
-        """Log probability of each row of data, given ``log Z``, in nats."""
+    def log_likelihood(self, visible: ArrayLike, log_partition_function: float) -> np.ndarray:
+        """Return the log probability of each row of data.
+
+        Parameters
+        ----------
+        visible : array_like, shape (..., n_visible)
+            Binary values, or probabilities in [0, 1].
+        log_partition_function : float
+            ``log Z``, in nats.
+
+        Returns
+        -------
+        ndarray, shape (...)
+            In nats.
+
+        Raises
+        ------
+        ValueError
+            Values lie outside [0, 1], or the number of units is wrong.
+        """
         return self.log_density(visible) - log_partition_function
 
-    def hidden_probability(self, visible: np.ndarray) -> np.ndarray:
-        """``P(h = 1 | v)``, shape (..., n_hidden)."""
-        return expit(self.hidden_bias + check_visible(visible, self.n_visible) @ self.weights)
+    def hidden_probability(self, visible: ArrayLike) -> np.ndarray:
+        """Return ``P(h = 1 | v)``, shape (..., n_hidden), given ``v`` of shape (..., n_visible)."""
+        visible = check_visible("visible", visible, self.n_visible)
+        probability: np.ndarray = expit(self.hidden_field(visible))
+        return probability
 
-    def visible_probability(self, hidden: np.ndarray) -> np.ndarray:
-        """``P(v = 1 | h)``, shape (..., n_visible)."""
-        return expit(self.visible_bias + np.asarray(hidden) @ self.weights.T)
+    def visible_probability(self, hidden: ArrayLike) -> np.ndarray:
+        """Return ``P(v = 1 | h)``, shape (..., n_visible), given ``h`` of shape (..., n_hidden)."""
+        probability: np.ndarray = expit(self.visible_field(np.asarray(hidden)))
+        return probability
 
     def sample(
         self,
         draws: int,
         *,
         steps: int = 1000,
-        start: np.ndarray | None = None,
-        random_seed: Any = None,
+        start: ArrayLike | None = None,
+        random_seed: RandomSeed = None,
     ) -> np.ndarray:
-        """Draw by Gibbs sampling.
+        """Draw visible configurations by blocked Gibbs sampling.
 
         Parameters
         ----------
-        draws
+        draws : int
             Number of independent chains.
-        steps
-            Sweeps of each chain, of which the last state is returned.
+        steps : int
+            Sweeps per chain. The last state of each chain is returned.
         start : array_like, shape (draws, n_visible), optional
-            First state; default: fair coins.
+            Initial states. By default the units are Bernoulli(1/2).
         random_seed
             Seed of :func:`numpy.random.default_rng`.
 
         Returns
         -------
         ndarray of 0 and 1, shape (draws, n_visible)
+
+        Raises
+        ------
+        ValueError
+            `start` has another shape or values outside [0, 1].
         """
         rng = np.random.default_rng(random_seed)
-        dtype = self.weights.dtype
         if start is None:
             start = rng.integers(0, 2, (draws, self.n_visible))
-        visible = np.asarray(check_start(start, draws, self.n_visible), dtype=dtype)
+        visible = check_start(start, draws, self.n_visible).astype(self.weights.dtype)
+        # In NumPy, unlike `gibbs_sweep`: its random stream is part of the results of `train` and
+        # `sample_ais`, and a single sweep from a reference is not worth a compilation.
         for _ in range(steps):
-            hidden = _bernoulli(rng, self.hidden_probability(visible))
-            visible = _bernoulli(rng, self.visible_probability(hidden))
+            hidden = bernoulli_numpy(rng, self.hidden_probability(visible))
+            visible = bernoulli_numpy(rng, self.visible_probability(hidden))
         return visible
 
     @classmethod
-    def from_sklearn(cls, machine: Any) -> "RBM":
-        """Take the parameters of a fitted :class:`sklearn.neural_network.BernoulliRBM`."""
-        if not hasattr(machine, "components_"):
-            raise ValueError(f"This {type(machine).__name__} has no weights yet; fit it first.")
+    def from_sklearn(cls, estimator: Any) -> "RBM":
+        """Return the RBM of a fitted :class:`sklearn.neural_network.BernoulliRBM`.
+
+        Raises
+        ------
+        ValueError
+            The estimator is not fitted.
+        """
+        if not hasattr(estimator, "components_"):
+            raise ValueError(f"This {type(estimator).__name__} has no weights yet; fit it first.")
         return cls(
-            np.asarray(machine.intercept_visible_),
-            np.asarray(machine.intercept_hidden_),
-            np.asarray(machine.components_).T,
+            estimator.intercept_visible_, estimator.intercept_hidden_, estimator.components_.T
         )
 
-    def save(self, path: str | PathLike) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the parameters to a NumPy ``.npz`` file."""
         with open(path, "wb") as file:
             np.savez_compressed(
@@ -186,66 +235,80 @@ class RBM:
             )
 
     @classmethod
-    def load(cls, path: str | PathLike) -> "RBM":
-        """Read what :meth:`save` wrote."""
+    def load(cls, path: str | PathLike[str]) -> "RBM":
+        """Read a file written by :meth:`save`."""
         with np.load(path) as data:
-            return cls(data["visible_bias"], data["hidden_bias"], data["weights"])
+            return cls(*(data[name] for name in _PARAMETERS))
 
-    def astype(self, dtype: Any) -> "RBM":
-        """Return the machine with parameters of another floating type."""
-        return jax.tree.map(lambda x: np.asarray(x, dtype), self)
+    def astype(self, dtype: DTypeLike) -> "RBM":
+        """Return the RBM with parameters of another floating type."""
+        leaves, _ = self.tree_flatten()
+        return self.tree_unflatten(None, (np.asarray(x, dtype) for x in leaves))
 
 
-def check_visible(visible: np.ndarray, n_visible: int) -> np.ndarray:
-    """Return data as an array, or say what is wrong with it."""
-    visible = np.asarray(visible)
-    if visible.shape[-1:] != (n_visible,):
-        raise ValueError(f"Data have shape {visible.shape}, expected (..., {n_visible}).")
-    if visible.dtype == bool:
-        visible = visible.astype(np.float32)
-    low, high = (visible.min(), visible.max()) if visible.size else (0, 0)
+def check_visible(name: str, visible: ArrayLike, n_visible: int) -> np.ndarray:
+    """Return visible units as an array of shape ``(..., n_visible)``, or raise."""
+    array = np.asarray(visible)
+    if array.shape[-1:] != (n_visible,):
+        raise ValueError(f"`{name}` has shape {array.shape}, expected (..., {n_visible}).")
+    if array.dtype == bool:
+        array = array.astype(np.float32)
+    low, high = (array.min(), array.max()) if array.size else (0, 0)
     if not (low >= 0 and high <= 1):
         raise ValueError(
-            f"Data range from {low} to {high}, expected binary values or probabilities in [0, 1]. "
-            "Divide grey values of 0 to 255 by 255."
+            f"`{name}` ranges from {low} to {high}, expected binary values or probabilities in "
+            "[0, 1]. Divide grey values of 0 to 255 by 255."
         )
-    return visible
+    return array
 
 
-def check_start(start: np.ndarray, chains: int, n_visible: int) -> np.ndarray:
-    """Return the first states of chains, or say what is wrong with them."""
-    start = check_visible(start, n_visible)
-    if start.shape != (chains, n_visible):
-        raise ValueError(f"`start` has shape {start.shape}, expected {(chains, n_visible)}.")
-    return start
+def check_start(start: ArrayLike, chains: int, n_visible: int) -> np.ndarray:
+    """Return the initial states of chains, shape ``(chains, n_visible)``, or raise."""
+    array = check_visible("start", start, n_visible)
+    if array.shape != (chains, n_visible):
+        raise ValueError(f"`start` has shape {array.shape}, expected {(chains, n_visible)}.")
+    return array
 
 
-def check_rows(data: np.ndarray, n_visible: int | None = None) -> np.ndarray:
-    """Return data as rows of a matrix, or say what is wrong with them."""
-    data = np.asarray(data)
-    if data.ndim != 2 or not data.size:
-        raise ValueError(f"Data have shape {data.shape}, expected (n, n_visible), n >= 1.")
-    return check_visible(data, n_visible or data.shape[1])
+def check_rows(data: ArrayLike, n_visible: int | None = None) -> np.ndarray:
+    """Return data as an array of shape ``(n, n_visible)``, or raise."""
+    array = np.asarray(data)
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"`data` has shape {array.shape}, expected (n, n_visible), n >= 1.")
+    return check_visible("data", array, n_visible or array.shape[1])
 
 
-def uniform_reference(n_visible: int, n_hidden: int, dtype: Any = np.float64) -> RBM:
-    """Return the machine with all parameters zero: a uniform distribution."""
+def uniform_reference(n_visible: int, n_hidden: int, dtype: DTypeLike = np.float64) -> RBM:
+    """Return the RBM with all parameters zero: the uniform distribution.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    dtype
+        Floating type of the parameters.
+    """
     shapes = n_visible, n_hidden, (n_visible, n_hidden)
     return RBM(*(np.zeros(shape, dtype) for shape in shapes))
 
 
-def base_rate_reference(data: np.ndarray, n_hidden: int, smoothing: float = 5.0) -> RBM:
-    """Return the machine of independent visible units with the frequencies of data.
+def base_rate_reference(data: ArrayLike, n_hidden: int, smoothing: float = 5.0) -> RBM:
+    """Return the RBM with W = 0 whose visible units have the frequencies of data.
 
     Parameters
     ----------
     data : array_like, shape (n, n_visible)
-        Binary, or probabilities in [0, 1].
-    n_hidden
-        Number of hidden units, which are fair coins.
-    smoothing
-        Pseudo-counts added to each value of a unit (Salakhutdinov & Murray 2008): a pixel that is
-        always black would have an infinite bias.
+        Binary values, or probabilities in [0, 1].
+    n_hidden : int
+        Number of hidden units, which are Bernoulli(1/2).
+    smoothing : float
+        Pseudo-counts added to each value of a unit (Salakhutdinov & Murray 2008): without them, a
+        pixel that is always black has an infinite bias.
+
+    Raises
+    ------
+    ValueError
+        `data` lie outside [0, 1] or are no matrix, or `smoothing` is not positive.
     """
     data = check_rows(data)
     if not smoothing > 0:
@@ -257,11 +320,6 @@ def base_rate_reference(data: np.ndarray, n_hidden: int, smoothing: float = 5.0)
 
 
 def reference_log_partition_function(reference: RBM) -> float:
-    """``log Z`` of a machine without weights, ``sum softplus(b) + sum softplus(a)``, in nats."""
+    """Return ``log Z = sum softplus(b) + sum softplus(a)`` of an RBM with W = 0, in nats."""
     biases = np.concatenate([reference.hidden_bias, reference.visible_bias])
-    return float(softplus(biases.astype(np.float64)).sum())
-
-
-def _bernoulli(rng: np.random.Generator, probability: np.ndarray) -> np.ndarray:
-    uniform = rng.random(probability.shape, dtype=probability.dtype.type)
-    return (uniform < probability).astype(probability.dtype)
+    return float(np.logaddexp(0, biases.astype(np.float64)).sum())

@@ -1,27 +1,22 @@
 """The container of a run (InferenceData or DataTree), and everything that reads it.
 
-`log_evidence`, `summary`, `compare`, `compare_estimators`, sensitivity and plots. xarray and pandas
-are at home here.
+`log_evidence`, `summary`, `compare`, `compare_estimators`, `power_sensitivity`, `from_sample_smc`
+and the plots.
 """
 
 from pymc_anneal.results.compare_estimators import compare_estimators
 from pymc_anneal.results.compare_models import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.results.from_sample_smc import from_sample_smc
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.results.plot_comparison import (
-    plot_bounds,
-    plot_compare,
-    plot_forward_reverse,
-    plot_sensitivity,
-)
-from pymc_anneal.results.plot_run import (
+from pymc_anneal.results.plot_path import (
     plot_annealing,
-    plot_log_weights,
     plot_path_velocity,
     plot_running_evidence,
     plot_schedule,
     plot_ti_integrand,
 )
+from pymc_anneal.results.plot_tables import plot_compare, plot_sensitivity
+from pymc_anneal.results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
 from pymc_anneal.results.sensitivity import power_sensitivity
 from pymc_anneal.results.summary import summary
 
@@ -29,19 +24,19 @@ __all__ = [
     "LogBayesFactor",
     "compare",
     "compare_estimators",
+    "from_sample_smc",
     "log_bayes_factor",
     "log_evidence",
     "plot_annealing",
-    "plot_compare",
-    "plot_log_weights",
-    "plot_forward_reverse",
-    "plot_running_evidence",
     "plot_bounds",
+    "plot_compare",
+    "plot_forward_reverse",
+    "plot_log_weights",
+    "plot_path_velocity",
+    "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
     "plot_ti_integrand",
-    "plot_path_velocity",
-    "from_sample_smc",
     "power_sensitivity",
     "summary",
 ]

@@ -1,34 +1,37 @@
-"""Several estimators of the evidence from one run (`evidence/ladder.py`), in one table.
+"""Comparison of several estimators of the evidence from one run (`evidence/ladder.py`).
 
-They use the same particles at different moments, so agreement says that weights and moves fit
-together. Errors are from the jackknife over groups of particles, whose trajectories are independent
-whatever the mixing; it gives the error of differences as well.
+The estimators use the same particles at different temperatures, so agreement shows that the weights
+and the moves are consistent. Errors are from the jackknife over groups of particles, whose
+trajectories are independent whatever the mixing; it gives the error of differences as well.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pymc as pm
+import xarray as xr
 
 from scipy.special import logsumexp
 
-from pymc_anneal.base.arviz_compat import group, has_group
-from pymc_anneal.evidence.ais import jackknife_error
+from pymc_anneal.annealing.block import Ladder
+from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.evidence.ais import JACKKNIFE_GROUPS, jackknife_error
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
-from pymc_anneal.evidence.ladder import Rungs, mbar, stepping_stone, thermodynamic_integration
+from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.ladder import mbar, stepping_stone, thermodynamic_integration
+from pymc_anneal.evidence.verdict import Verdict, verdict_from
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.results.log_evidence import log_evidence
 
-_GROUPS = 40
-
-
-_MAX_DISAGREEMENT = 4.0
+# Log evidence of a ladder, relative to the reference.
+Estimator: TypeAlias = Callable[[Ladder[np.ndarray]], float]
 
 
 def compare_estimators(
-    idata: Any, *, model: pm.Model | CompiledModel | None = None, random_seed: Any = None
+    idata: Container, *, model: pm.Model | CompiledModel | None = None, random_seed: Any = None
 ) -> pd.DataFrame:
     """Estimate the log evidence of one run in several ways.
 
@@ -36,18 +39,19 @@ def compare_estimators(
     ----------
     idata : InferenceData or DataTree
         Result of :func:`sample_ais`.
-    model
-        The model; if given, a bridge from a Gaussian to the posterior draws is added.
-    random_seed
+    model : pymc.Model or CompiledModel, optional
+        The model; if given, :func:`bridge_evidence` of the posterior draws is added.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
         Seed of the bridge.
 
     Returns
     -------
     pandas.DataFrame
         One row for each estimator: ``log_evidence``, ``mcse``, the error of ``discretisation``
-        (thermodynamic integration only), the ``difference`` from the first row, annealed
-        importance sampling or both directions combined, with its error ``difference_mcse``, all in
-        nats; and whether they ``agree`` within four errors. ``attrs["verdict"]`` sums it up.
+        (thermodynamic integration only), the ``difference`` from the first row (annealed importance
+        sampling, or both directions combined) with its error ``difference_mcse``, all in nats; and
+        whether the two agree within four errors, ``agrees``. ``attrs["verdict"]`` is the verdict
+        as text.
 
     Raises
     ------
@@ -58,90 +62,107 @@ def compare_estimators(
     --------
     >>> pymc_anneal.compare_estimators(pymc_anneal.sample_ais(model=model))
     """
-    rungs, log_reference = _rungs(idata)
-    official = log_evidence(idata)
-    ais, ais_left_out = _ais(rungs), _jackknife(_ais, rungs)
-    rows = {"ais": _Row(official.log_evidence, official.mcse, 0.0, 0.0, 0.0)}
-    for name, estimator in _estimators(rungs).items():
-        value, left_out = estimator(rungs), _jackknife(estimator, rungs)
-        rows[name] = _Row(
-            log_evidence=log_reference + value,
-            mcse=jackknife_error(left_out),
-            discretisation=_discretisation(name, rungs),
-            difference=value - ais,
-            difference_mcse=jackknife_error(left_out - ais_left_out),
-        )
+    group = required_group(idata, "ladder", "pymc_anneal.sample_ais")
+    rows = {"ais": _first_row(idata), **_ladder_rows(group)}
     if model is not None:
-        bridge = bridge_evidence(idata, model=model, random_seed=random_seed)
-        difference = bridge.log_evidence - official.log_evidence
-        error = float(np.hypot(bridge.mcse, official.mcse))
-        rows["bridge"] = _Row(bridge.log_evidence, bridge.mcse, 0.0, difference, error)
+        rows["bridge"] = _bridge_row(idata, model, random_seed)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=_Row._fields)
-    allowed = _MAX_DISAGREEMENT * table["difference_mcse"] + table["discretisation"]
+    allowed = MAX_DISAGREEMENT * table["difference_mcse"] + table["discretisation"]
     table["agrees"] = table["difference"].abs() <= allowed + 1e-9
     table.index.name = "estimator"
-    table.attrs["verdict"] = _verdict(table)
+    table.attrs["verdict"] = str(_verdict(table))
     return table
 
 
 class _Row(NamedTuple):
+    """Row of the table, in nats."""
+
     log_evidence: float
     mcse: float
-    discretisation: float
-    difference: float
-    difference_mcse: float
+    discretisation: float = 0.0
+    difference: float = 0.0
+    difference_mcse: float = 0.0
 
 
-def _rungs(idata: Any) -> tuple[Rungs, float]:
-    if not has_group(idata, "ladder"):
-        raise ValueError(
-            "Expected a result of pymc_anneal.sample_ais with a group 'ladder', found "
-            f"{type(idata).__name__}."
+def _first_row(idata: Container) -> _Row:
+    found = log_evidence(idata)
+    return _Row(found.log_evidence, found.mcse)
+
+
+def _ladder_rows(group: xr.Dataset) -> dict[str, _Row]:
+    """Return the rows of the estimators that use the group ``ladder``."""
+    beta, ladder = group["beta"].values, _ladder(group)
+    log_reference = float(group.attrs["log_reference"])
+    ais, ais_left_out = _ais(ladder), _leave_out(_ais, ladder)
+    rows = {}
+    for name, estimator in _estimators(beta, ladder).items():
+        value, left_out = estimator(ladder), _leave_out(estimator, ladder)
+        rows[name] = _Row(
+            log_evidence=log_reference + value,
+            mcse=jackknife_error(left_out),
+            difference=value - ais,
+            difference_mcse=jackknife_error(left_out - ais_left_out),
         )
-    ladder = group(idata, "ladder")
-    names = ("log_weight", "log_ratio_up", "log_ratio_down", "velocity")
-    flat = [ladder[n].values.reshape(ladder.sizes["rung"], -1) for n in names]
-    return Rungs(ladder["beta"].values, *flat), float(ladder.attrs["log_reference"])
+    correction = abs(thermodynamic_integration(beta, ladder)[1])
+    integration = rows["thermodynamic_integration"]
+    return rows | {"thermodynamic_integration": integration._replace(discretisation=correction)}
 
 
-def _ais(rungs: Rungs) -> float:
-    return float(logsumexp(rungs.log_weight[-1]) - np.log(rungs.log_weight.shape[1]))
+def _bridge_row(idata: Container, model: pm.Model | CompiledModel, random_seed: Any) -> _Row:
+    found = log_evidence(idata)
+    bridge = bridge_evidence(idata, model=model, random_seed=random_seed)
+    difference = bridge.log_evidence - found.log_evidence
+    error = float(np.hypot(bridge.mcse, found.mcse))
+    return _Row(bridge.log_evidence, bridge.mcse, 0.0, difference, error)
 
 
-def _estimators(rungs: Rungs) -> dict[str, Callable[[Rungs], float]]:
-    known: dict[str, Callable[[Rungs], float]] = {
+def _ladder(group: xr.Dataset) -> Ladder[np.ndarray]:
+    """Return the group ``ladder`` as arrays of shape ``(T + 1, n)``, without the positions."""
+    size = group.sizes["rung"]
+    log_weight, up, down, velocity = (
+        group[name].values.reshape(size, -1)
+        for name in ("log_weight", "log_ratio_up", "log_ratio_down", "velocity")
+    )
+    position = np.zeros((*log_weight.shape, 0))
+    return Ladder(log_weight, up, down, velocity, position)
+
+
+def _ais(ladder: Ladder[np.ndarray]) -> float:
+    return float(logsumexp(ladder.log_weight[-1]) - np.log(ladder.log_weight.shape[1]))
+
+
+def _estimators(beta: np.ndarray, ladder: Ladder[np.ndarray]) -> dict[str, Estimator]:
+    """Return the estimators that are valid for the path of the run, by name."""
+    known: dict[str, Estimator] = {
         "stepping_stone_forward": stepping_stone,
-        "stepping_stone_backward": lambda r: stepping_stone(r, backward=True),
-        "thermodynamic_integration": lambda r: thermodynamic_integration(r)[0],
+        "stepping_stone_backward": partial(stepping_stone, backward=True),
+        "thermodynamic_integration": lambda part: thermodynamic_integration(beta, part)[0],
     }
-    return known | ({"mbar": mbar} if _is_linear(rungs) else {})
+    return known | ({"mbar": partial(mbar, beta)} if _is_linear(beta, ladder) else {})
 
 
-def _is_linear(rungs: Rungs) -> bool:
-    """Whether the log density is linear in beta, as on geometric paths."""
-    h = np.diff(rungs.beta)[:, None]
-    expected = h * np.where(np.isfinite(rungs.velocity[:-1]), rungs.velocity[:-1], 0.0)
-    found = np.where(np.isfinite(rungs.log_ratio_up[:-1]), rungs.log_ratio_up[:-1], 0.0)
+def _is_linear(beta: np.ndarray, ladder: Ladder[np.ndarray]) -> bool:
+    """Return whether the log density is linear in beta, as on geometric paths."""
+    h = np.diff(beta)[:, None]
+    expected = h * np.where(np.isfinite(ladder.velocity[:-1]), ladder.velocity[:-1], 0.0)
+    found = np.where(np.isfinite(ladder.log_ratio_up[:-1]), ladder.log_ratio_up[:-1], 0.0)
     return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-9))
 
 
-def _discretisation(name: str, rungs: Rungs) -> float:
-    integration = name == "thermodynamic_integration"
-    return abs(thermodynamic_integration(rungs)[1]) if integration else 0.0
+def _leave_out(estimator: Estimator, ladder: Ladder[np.ndarray]) -> np.ndarray:
+    """Return the estimates without one group of particles each, shape ``(groups,)``."""
+    n = ladder.log_weight.shape[1]
+    label = np.arange(n) % min(n, JACKKNIFE_GROUPS)
+    parts = (Ladder(*(v[:, label != g] for v in ladder)) for g in range(label.max() + 1))
+    return np.array([estimator(part) for part in parts])
 
 
-def _jackknife(estimator: Callable[[Rungs], float], rungs: Rungs) -> np.ndarray:
-    """Values with one group of particles left out at a time."""
-    n = rungs.log_weight.shape[1]
-    label = np.arange(n) % min(n, _GROUPS)
-    return np.array([estimator(rungs.kept(label != g)) for g in range(label.max() + 1)])
-
-
-def _verdict(table: pd.DataFrame) -> str:
+def _verdict(table: pd.DataFrame) -> Verdict:
     apart = table.index[~table["agrees"]].tolist()
     if not apart:
-        return "all estimators agree within their errors"
-    return (
-        f"{', '.join(apart)} differ from the first by more than their errors allow: weights and "
-        "moves do not fit together; take more steps"
+        return Verdict("trust", ("all estimators agree within their errors",))
+    doubt = (
+        f"{', '.join(apart)} differ from the first by more than their errors allow: the weights "
+        "and the moves are inconsistent; take more steps"
     )
+    return verdict_from([doubt], [])

@@ -1,9 +1,10 @@
-"""From a finished run to the container that users keep, and back to the estimate.
+"""The container of a run, from its arrays.
 
 Groups: ``posterior`` (equally weighted draws, resampled within each chain), ``sample_stats``
 (``log_marginal_likelihood`` of each chain), ``annealing`` (log weights of the particles, and the
-run by step), ``evidence`` (the estimate), ``observed_data``, ``constant_data``. All variables are
-rectangular numbers; words are attributes.
+run by step), ``evidence`` (the estimate), ``ladder`` (the particles at some temperatures),
+``observed_data``, ``constant_data``. All variables are rectangular arrays of numbers; text is kept
+in attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,88 +18,126 @@ import xarray as xr
 from pymc_anneal._version import __version__
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.annealing.step_statistics import Stats, discrepancies
-from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.evidence.ais import ais, bootstrap_interval, population_interval, population_means
-from pymc_anneal.evidence.diagnostics import Verdict, weight_pareto_k
+from pymc_anneal.base.arviz_compat import Container, container
+from pymc_anneal.evidence.ais import (
+    ais,
+    bootstrap_interval,
+    ess_from_log_sums,
+    population_means,
+    student_interval,
+)
+from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.evidence.estimate import EvidenceEstimate
+from pymc_anneal.evidence.verdict import Verdict
 
+# Largest number of steps in the group ``annealing``; of longer runs evenly spaced steps are kept.
 _MAX_ROWS = 1000
 
 
 @dataclass(frozen=True)
-class Run:
-    """A finished run, as arrays.
+class RunArrays:
+    """Arrays of a finished run.
 
     Attributes
     ----------
     betas : ndarray, shape (K + 1,)
-        Schedule of the last round.
+        Schedule of the last round; a decreasing one is a reverse run.
     log_weight : ndarray, shape (chains, particles)
         Log weights of all rounds, each scaled by its round's share in the estimate.
     round : ndarray of int, shape (particles,)
-        The round that a particle belongs to, from 1.
+        Round of each particle, from 1.
     position : ndarray, shape (chains, particles, d)
+        Particles after the last step.
     stats : Stats
-        Last round by step, arrays of shape ``(K, chains)``.
+        Statistics of the last round by step, arrays of shape ``(K, chains)``.
     stats_particles : int
-        Particles of the last round in each chain.
+        Number of particles of the last round in each chain.
     step_size : ndarray, shape (K,)
-        Step sizes of the transition; NaN where it has none.
+        Step sizes of the transition; NaN if it has none.
     verdict : Verdict
-    numbers : mapping of str to float
-        Further scalars for ``evidence``.
-    words : mapping of str to str
-        Attributes for ``evidence``.
+    scalars : mapping of str to float
+        Further scalars of the group ``evidence``; they take precedence.
+    attrs : mapping of str to str
+        Further attributes of the group ``evidence``.
     ladder : Ladder
-        Particles of the last round at its rungs, arrays of shape ``(rungs, chains, particles)``.
+        Particles of the last round at some temperatures, arrays of shape
+        ``(rungs, chains, particles)``.
     rungs : ndarray of int, shape (rungs,)
-        Numbers of steps at the rungs.
+        Numbers of steps at these temperatures.
     log_reference : float
         Log normaliser of the reference, in nats.
     population_size : int
-        Particles, neighbours in a chain, that share ancestors; 1 where none were resampled.
+        Number of consecutive particles of a chain that were resampled together; 1 without
+        resampling.
     """
 
     betas: np.ndarray
     log_weight: np.ndarray
     round: np.ndarray
     position: np.ndarray
-    stats: Stats
+    stats: Stats[np.ndarray]
     stats_particles: int
     step_size: np.ndarray
     verdict: Verdict
-    numbers: Mapping[str, float]
-    words: Mapping[str, str]
-    ladder: Ladder
+    scalars: Mapping[str, float]
+    attrs: Mapping[str, str]
+    ladder: Ladder[np.ndarray]
     rungs: np.ndarray
     log_reference: float = 0.0
     population_size: int = 1
 
-    def log_evidence_of(self, log_ratio: Any) -> Any:
-        """Return the log normaliser that a log ratio of normalisers means.
+    @property
+    def reverse(self) -> bool:
+        """Whether the run went from the target to the reference."""
+        return bool(self.betas[0] > self.betas[-1])
 
-        Forward runs estimate target over reference, reverse runs reference over target.
+    def log_evidence_of(self, log_ratio: float) -> float:
+        """Return the log normaliser of the target from a log mean weight, in nats.
+
+        Forward runs estimate the ratio of target to reference, reverse runs that of reference to
+        target.
         """
-        reverse = self.betas[0] > self.betas[-1]
-        return self.log_reference - log_ratio if reverse else self.log_reference + log_ratio
+        return self.log_reference - log_ratio if self.reverse else self.log_reference + log_ratio
 
 
 def dataset(
     values: Mapping[str, np.ndarray],
     leading: Sequence[str],
     coords: Mapping[str, Any] | None = None,
-    dims: Mapping[str, Sequence[str]] | None = None,
+    dims: Mapping[str, Sequence[str | None]] | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Build a dataset as ArviZ does: leading dimensions, then the model's, then ``x_dim_0``."""
+    """Build a dataset with the names of dimensions that ArviZ gives.
+
+    Written out, because ``dict_to_dataset`` differs between the two ArviZ lines: that of 0.23 turns
+    a scalar into an array and warns if there are more chains than draws; that of 1.x numbers the
+    unnamed dimensions in another way and refuses coordinates whose length does not fit.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray
+        Variables by name.
+    leading : sequence of str
+        Leading dimensions of all variables.
+    coords : mapping of str to array, optional
+        Coordinates; those whose length does not fit are replaced by a range.
+    dims : mapping of str to sequence of str, optional
+        Names of the other dimensions of a variable. Default: ``x_dim_0``, ``x_dim_1``, ...
+    attrs : mapping, optional
+        Attributes of the dataset.
+
+    Returns
+    -------
+    xarray.Dataset
+    """
     coords, dims = coords or {}, dims or {}
     variables = {}
     for name, value in values.items():
-        value = np.asarray(value)
-        own = list(dims.get(name) or [])
-        extra = value.ndim - len(leading)
-        own = [own[i] if i < len(own) and own[i] else f"{name}_dim_{i}" for i in range(extra)]
-        variables[name] = ([*leading, *own], value)
+        array = np.asarray(value)
+        given = list(dims.get(name) or [])
+        named = [*given, *[None] * array.ndim][: array.ndim - len(leading)]
+        own = [dim or f"{name}_dim_{i}" for i, dim in enumerate(named)]
+        variables[name] = ([*leading, *own], array)
     sizes = {d: n for ds, v in variables.values() for d, n in zip(ds, v.shape, strict=True)}
     index = {
         d: coords[d] if d in coords and len(coords[d]) == n else np.arange(n)
@@ -108,37 +147,19 @@ def dataset(
 
 
 def library_attrs() -> dict[str, str]:
-    """Return the attributes that name this library, as ArviZ has them."""
+    """Return the attributes that name this library; ArviZ's ``make_attrs`` would name ArviZ too."""
     return {
         "inference_library": "pymc_anneal",
         "inference_library_version": __version__,
     }
 
 
-def annealing_dataset(run: Run) -> xr.Dataset:
+def annealing_dataset(run: RunArrays) -> xr.Dataset:
     """Return the group ``annealing``: log weights, and the last round by step and chain."""
     steps, chains = run.stats.log_w.shape
     rows = np.unique(np.linspace(0, steps - 1, min(steps, _MAX_ROWS)).round().astype(int))
-    n = run.stats_particles
-    # Weights are relative to the density at the first temperature.
-    log_first = run.log_reference
-    if run.betas[0] > run.betas[-1]:
-        log_first = run.log_reference - (run.stats.log_w[-1] - np.log(n))
-    with np.errstate(invalid="ignore", over="ignore"):
-        relative_ess = np.exp(2 * run.stats.log_w - run.stats.log_w_squared)
-        fisher = np.maximum(run.stats.velocity_squared - run.stats.velocity**2, 0.0)
-    barrier = np.cumsum(np.sqrt(discrepancies(run.stats, n * chains)))
-    shared = {"beta": run.betas[1:], "barrier": barrier, "step_size": run.step_size}
-    by_step = {
-        "log_z": log_first + run.stats.log_w - np.log(n),
-        "ess": np.nan_to_num(relative_ess),
-        "accept_rate": run.stats.accept_rate,
-        "fisher_information": fisher,
-        "velocity": run.stats.velocity,
-    }
-    by_step |= {k: np.broadcast_to(v[:, None], (steps, chains)) for k, v in shared.items()}
     values = {
-        k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in by_step.items()
+        k: (("chain", "step"), np.asarray(v, dtype=float)[rows].T) for k, v in _by_step(run).items()
     }
     values["log_weight"] = (("chain", "particle"), run.log_weight)
     particle = np.arange(run.log_weight.shape[1])
@@ -149,31 +170,54 @@ def annealing_dataset(run: Run) -> xr.Dataset:
     return xr.Dataset(values, coords={**coords, **labels})
 
 
-def ladder_dataset(run: Run) -> xr.Dataset:
-    """Return the group ``ladder``: the particles at some temperatures of the last round."""
-    values: dict[str, Any] = {
-        field: (("rung", "chain", "particle"), value)
-        for field, value in run.ladder._asdict().items()
+def _by_step(run: RunArrays) -> dict[str, np.ndarray]:
+    """Return the statistics of the last round by name, arrays of shape ``(K, chains)``."""
+    stats, n = run.stats, run.stats_particles
+    # Weights are relative to the density at the first temperature.
+    log_first: float | np.ndarray = run.log_reference
+    if run.reverse:
+        log_first = run.log_reference - (stats.log_w[-1] - np.log(n))
+    with np.errstate(invalid="ignore", over="ignore"):
+        fisher = np.maximum(stats.velocity_squared - stats.velocity**2, 0.0)
+    barrier = np.cumsum(np.sqrt(discrepancies(stats, n * stats.log_w.shape[1])))
+    shared = {"beta": run.betas[1:], "barrier": barrier, "step_size": run.step_size}
+    return {
+        "log_z": log_first + stats.log_w - np.log(n),
+        "ess": ess_from_log_sums(stats.log_w, stats.log_w_squared),
+        "accept_rate": stats.accept_rate,
+        "fisher_information": fisher,
+        "velocity": stats.velocity,
+        **{k: np.broadcast_to(v[:, None], stats.log_w.shape) for k, v in shared.items()},
     }
+
+
+def ladder_dataset(run: RunArrays) -> xr.Dataset:
+    """Return the group ``ladder``: the particles at some temperatures of the last round."""
+    by_particle = {
+        "log_weight": run.ladder.log_weight,
+        "log_ratio_up": run.ladder.log_ratio_up,
+        "log_ratio_down": run.ladder.log_ratio_down,
+        "velocity": run.ladder.velocity,
+    }
+    dims = ("rung", "chain", "particle")
+    values: dict[str, Any] = {name: (dims, value) for name, value in by_particle.items()}
     values["beta"] = ("rung", run.betas[run.rungs])
     values["step"] = ("rung", run.rungs)
     sizes = run.ladder.log_weight.shape
     return xr.Dataset(
         values,
-        coords={
-            name: np.arange(n) for name, n in zip(("rung", "chain", "particle"), sizes, strict=True)
-        },
+        coords={name: np.arange(n) for name, n in zip(dims, sizes, strict=True)},
         attrs={"log_reference": run.log_reference},
     )
 
 
-def evidence_dataset(run: Run) -> xr.Dataset:
-    """Return the group ``evidence``: the estimate as scalars."""
+def evidence_dataset(run: RunArrays) -> xr.Dataset:
+    """Return the group ``evidence``: the estimate as scalars, the verdict as attributes."""
     estimate = ais(run.log_weight, run.round, run.population_size)
     lower, upper = sorted(run.log_evidence_of(end) for end in _interval(run, estimate))
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
-    numbers = {
+    scalars = {
         "log_evidence": run.log_evidence_of(estimate.log_evidence),
         "mcse": estimate.mcse,
         "interval_lower": lower,
@@ -181,32 +225,47 @@ def evidence_dataset(run: Run) -> xr.Dataset:
         "ess": estimate.ess,
         "pareto_k": weight_pareto_k(population_means(run.log_weight, run.population_size)),
         "barrier": float(np.sqrt(discrepancy).sum()),
-        **run.numbers,
+        **run.scalars,
     }
     return xr.Dataset(
-        {k: float(v) for k, v in numbers.items()},
-        attrs={**run.words, "verdict": str(run.verdict), "unit": "nats"},
+        {k: float(v) for k, v in scalars.items()},
+        attrs={**run.attrs, **run.verdict.to_attrs(), "unit": "nats"},
     )
 
 
-def _interval(run: Run, estimate: EvidenceEstimate) -> tuple[float, float]:
+def _interval(run: RunArrays, estimate: EvidenceEstimate) -> tuple[float, float]:
     if run.population_size > 1:
-        return population_interval(estimate, run.log_weight.size // run.population_size)
+        return student_interval(estimate, run.log_weight.size // run.population_size)
     # A fixed seed: the interval is a function of the weights.
     rng = np.random.default_rng(20130)
     return bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
 
 
 def to_container(
-    run: Run,
+    run: RunArrays,
     draws: Mapping[str, xr.Dataset],
     extra: Mapping[str, xr.Dataset],
     attrs: Mapping[str, Any],
-) -> Any:
-    """Assemble the container of a run: InferenceData on ArviZ 0.23, DataTree on ArviZ 1."""
-    per_chain = np.array([run.log_evidence_of(ais(row).log_evidence) for row in run.log_weight])
+) -> Container:
+    """Assemble the container of a run.
+
+    Parameters
+    ----------
+    run : RunArrays
+    draws : mapping of str to Dataset
+        Groups of draws, such as ``posterior``.
+    extra : mapping of str to Dataset
+        Further groups; empty ones are left out.
+    attrs : mapping
+        Attributes of all groups, beside the time.
+
+    Returns
+    -------
+    InferenceData (ArviZ 0.23) or DataTree (ArviZ 1)
+    """
+    per_chain = [run.log_evidence_of(ais(row).log_evidence) for row in run.log_weight]
     stats = xr.Dataset(
-        {"log_marginal_likelihood": ("chain", per_chain)},
+        {"log_marginal_likelihood": ("chain", np.array(per_chain))},
         coords={"chain": np.arange(len(per_chain))},
     )
     groups = {

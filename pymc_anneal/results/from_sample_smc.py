@@ -1,9 +1,9 @@
-"""Results of `pymc.sample_smc`, made rectangular, with an error of the evidence.
+"""Results of `pymc.sample_smc` as rectangular arrays, with an error of the evidence.
 
-PyMC keeps what its chains did as lists of different lengths, which cannot be saved, and gives the
-log evidence of each chain without an error. The chains are independent and each one's evidence is
-nearly unbiased, so their mean estimates ``Z`` and their spread its error: ``C`` numbers, and all
-there is, since the weights are not kept. Their interval is Student's.
+PyMC stores the stages of its chains as lists of different lengths, which cannot be saved, and gives
+the log evidence of each chain without an error. The chains are independent and the evidence of each
+is nearly unbiased, so their mean estimates ``Z``, and their spread the error of the mean. The
+weights are not stored, so nothing else is known about the error; the interval is Student's.
 """
 
 from typing import Any
@@ -12,31 +12,40 @@ import numpy as np
 import xarray as xr
 
 from scipy.special import logsumexp
-from scipy.stats import t as student_t
 
-from pymc_anneal.base.arviz_compat import container, group, has_group
+from pymc_anneal.base.arviz_compat import (
+    Container,
+    container,
+    group,
+    has_group,
+    required_group,
+)
+from pymc_anneal.evidence.ais import student_interval
+from pymc_anneal.evidence.estimate import EvidenceEstimate
+from pymc_anneal.evidence.verdict import verdict_from
 
-_KEPT = ("posterior", "observed_data", "constant_data", "log_likelihood", "prior")
+# Groups that are copied unchanged.
+_COPIED = ("posterior", "observed_data", "constant_data", "log_likelihood", "prior")
 
-
+# Diagnostics that need the weights.
 _UNKNOWN = ("ess", "pareto_k", "barrier")
 
 
-def from_sample_smc(idata: Any) -> Any:
-    """Read a result of :func:`pymc.sample_smc` into the container of :func:`sample_ais`.
+def from_sample_smc(idata: Container) -> Container:
+    """Convert a result of :func:`pymc.sample_smc` to the container of :func:`sample_ais`.
 
     Parameters
     ----------
     idata : InferenceData or DataTree
-        Result of :func:`pymc.sample_smc` on either line of PyMC, of at least two chains.
+        Result of :func:`pymc.sample_smc` of PyMC 5 or 6, of at least two chains.
 
     Returns
     -------
     InferenceData or DataTree
-        All its variables are rectangular numbers. ``sample_stats`` holds the
-        ``log_marginal_likelihood`` of each chain, and ``beta`` and ``accept_rate`` by chain and
-        stage, NaN after a chain's last; ``evidence`` the mean and its error, for
-        :func:`log_evidence` and :func:`compare`.
+        All its variables are rectangular arrays of numbers. ``sample_stats`` holds the
+        ``log_marginal_likelihood`` of each chain in nats, and ``beta`` and ``accept_rate`` by
+        chain and stage, NaN after the last stage of a chain; ``evidence`` holds the log of the
+        mean evidence and its error, for :func:`log_evidence` and :func:`compare`.
 
     Raises
     ------
@@ -53,25 +62,23 @@ def from_sample_smc(idata: Any) -> Any:
     final = np.array([_last(row) for row in by_stage.pop("log_marginal_likelihood")])
     if len(final) < 2:
         raise ValueError(
-            "The result has one chain: there is nothing to tell its error from. Run "
+            "The result has one chain, and its error cannot be estimated. Run "
             "pymc.sample_smc(chains=4), better sample_ais."
         )
     values: dict[str, Any] = {"log_marginal_likelihood": ("chain", final)}
     values |= {name: (("chain", "stage"), _padded(rows)) for name, rows in by_stage.items()}
-    kept = {name: group(idata, name) for name in _KEPT if has_group(idata, name)}
+    copied = {name: group(idata, name) for name in _COPIED if has_group(idata, name)}
     attrs = {k: v for k, v in stats.attrs.items() if isinstance(v, str | int | float)}
-    repaired = {
-        **kept,
+    converted = {
+        **copied,
         "sample_stats": xr.Dataset(values, coords={"chain": np.arange(len(final))}, attrs=attrs),
         "evidence": _evidence(final),
     }
-    return container(repaired)
+    return container(converted)
 
 
-def _stats(idata: Any) -> xr.Dataset:
-    if not has_group(idata, "sample_stats"):
-        raise ValueError(f"Expected a result of pymc.sample_smc, found {type(idata).__name__}.")
-    stats = group(idata, "sample_stats")
+def _stats(idata: Container) -> xr.Dataset:
+    stats = required_group(idata, "sample_stats", "pymc.sample_smc")
     if "log_marginal_likelihood" not in stats or has_group(idata, "annealing"):
         raise ValueError(
             "Expected a result of pymc.sample_smc, whose sample_stats hold "
@@ -82,7 +89,7 @@ def _stats(idata: Any) -> xr.Dataset:
 
 
 def _rows(values: xr.DataArray) -> list[np.ndarray]:
-    """Return one row of stages for each chain, whether they were of equal length or not."""
+    """Return one row of stages for each chain, whether or not they are of equal length."""
     array = values.values
     if array.dtype == object and isinstance(array.flat[0], list | np.ndarray):
         return [np.asarray(row, dtype=float) for row in array.flat]
@@ -95,6 +102,7 @@ def _last(row: np.ndarray) -> float:
 
 
 def _padded(rows: list[np.ndarray]) -> np.ndarray:
+    """Return rows of different lengths as an array, NaN after the end of each."""
     table = np.full((len(rows), max(map(len, rows))), np.nan)
     for line, row in zip(table, rows, strict=True):
         line[: len(row)] = row
@@ -102,20 +110,22 @@ def _padded(rows: list[np.ndarray]) -> np.ndarray:
 
 
 def _evidence(final: np.ndarray) -> xr.Dataset:
+    """Return the group ``evidence`` from the log evidences of the chains, shape ``(chains,)``."""
     chains = len(final)
     log_z = float(logsumexp(final) - np.log(chains))
     relative = np.exp(final - log_z)
     mcse = float(np.sqrt(np.log1p(relative.var(ddof=1) / chains)))
-    half_width = float(student_t.ppf(0.975, chains - 1)) * mcse
-    numbers = {
+    lower, upper = student_interval(EvidenceEstimate(log_z, mcse, np.nan), chains)
+    scalars = {
         "log_evidence": log_z,
         "mcse": mcse,
-        "interval_lower": log_z - half_width,
-        "interval_upper": log_z + half_width,
+        "interval_lower": lower,
+        "interval_upper": upper,
         **dict.fromkeys(_UNKNOWN, np.nan),
     }
-    verdict = (
-        f"more evidence needed: the error is the spread of {chains} chains; pymc.sample_smc keeps "
-        "no weights by which to check the estimate"
+    shortfall = (
+        f"the error is the spread of {chains} chains; pymc.sample_smc keeps no weights by which to "
+        "check the estimate"
     )
-    return xr.Dataset(numbers, attrs={"verdict": verdict, "unit": "nats", "notes": ""})
+    verdict = verdict_from([], [shortfall], "more evidence needed")
+    return xr.Dataset(scalars, attrs={**verdict.to_attrs(), "unit": "nats", "notes": ""})

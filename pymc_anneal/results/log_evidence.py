@@ -1,12 +1,11 @@
-"""Read the estimate back from a container."""
+"""The estimate of a container as a record."""
 
-from typing import Any
-
-from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.verdict import Verdict
 
 
-def log_evidence(data: Any) -> LogEvidence:
+def log_evidence(data: Container) -> LogEvidence:
     """Read the log evidence from a result of :func:`sample_ais`.
 
     Parameters
@@ -17,27 +16,27 @@ def log_evidence(data: Any) -> LogEvidence:
     Returns
     -------
     LogEvidence
+        In nats.
 
     Raises
     ------
     ValueError
         The container has no group ``evidence``.
+
+    Examples
+    --------
+    >>> pymc_anneal.log_evidence(pymc_anneal.sample_ais(model=model))
     """
-    if not has_group(data, "evidence"):
-        raise ValueError(
-            f"Expected a result of pymc_anneal.sample_ais with a group 'evidence', found "
-            f"{type(data).__name__}. Run `idata = pymc_anneal.sample_ais(model=model)` first."
-        )
-    values = group(data, "evidence")
-    number = {name: float(values[name]) for name in values.data_vars}
+    values = required_group(data, "evidence", "pymc_anneal.sample_ais")
+    scalar = {str(name): float(values[name]) for name in values.data_vars}
     return LogEvidence(
-        log_evidence=number["log_evidence"],
-        mcse=number["mcse"],
-        interval=(number["interval_lower"], number["interval_upper"]),
-        ess=number["ess"],
-        pareto_k=number["pareto_k"],
-        barrier=number["barrier"],
-        verdict=str(values.attrs["verdict"]),
+        log_evidence=scalar["log_evidence"],
+        mcse=scalar["mcse"],
+        interval=(scalar["interval_lower"], scalar["interval_upper"]),
+        ess=scalar["ess"],
+        pareto_k=scalar["pareto_k"],
+        barrier=scalar["barrier"],
+        verdict=Verdict.from_attrs(values.attrs),
         notes=str(values.attrs.get("notes", "")),
-        bounds=(number["lower_bound"], number["upper_bound"]) if "upper_bound" in number else None,
+        bounds=(scalar["lower_bound"], scalar["upper_bound"]) if "upper_bound" in scalar else None,
     )

@@ -1,34 +1,39 @@
-"""How posterior summaries depend on the weight of the likelihood.
+"""Sensitivity of posterior summaries to the weight of the likelihood.
 
 Under the power posterior ``f_beta ~ prior L^beta``, with ``V = log L``,
 
     d/dbeta E_beta[g] = Cov_beta(g, V),
 
-so one sample tells the slope of every mean. It is reported per doubling of the data, in posterior
-standard deviations: ``log(2) beta Cov_beta(g, V) / sd_beta(g)``. A mean far from the prior's pull
-has a slope near zero.
+so one sample gives the slope of every mean. It is reported per doubling of the data, in posterior
+standard deviations: ``log(2) beta Cov_beta(g, V) / sd_beta(g)``. A mean that the prior hardly
+influences has a slope near zero.
+
+These are runs at several powers, not the importance weighting of one sample by which ArviZ's
+``psense`` measures power-scaling sensitivity (Kallioinen et al. 2024).
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.base.arviz_compat import Container, group, required_group
 
-_TAIL = 0.03  # ArviZ's interval of 94 %
+# Probability outside the interval on either side: 94 %, as in ArviZ 0.23.
+_TAIL = 0.03
 
 
-def power_sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -> pd.DataFrame:
+def power_sensitivity(
+    data: Container, var_names: Sequence[str] | str | None = None
+) -> pd.DataFrame:
     """Summarise power posteriors by variable and inverse temperature.
 
     Parameters
     ----------
     data : InferenceData or DataTree
         Result of :func:`power_posterior`.
-    var_names
+    var_names : str or sequence of str, optional
         Variables to show. Default: all of the group ``posterior``.
 
     Returns
@@ -44,6 +49,11 @@ def power_sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -
     ValueError
         It is not such a result, or has no variable of that name.
 
+    References
+    ----------
+    Kallioinen, Paananen, Bürkner & Vehtari (2024), Detecting and diagnosing prior and likelihood
+    sensitivity with power-scaling.
+
     Examples
     --------
     >>> pymc_anneal.power_sensitivity(pymc_anneal.power_posterior([0.5, 1, 2], model=model))
@@ -58,12 +68,9 @@ def power_sensitivity(data: Any, var_names: Sequence[str] | str | None = None) -
     return pd.DataFrame(rows).set_index(["variable", "power"])
 
 
-def _groups(data: Any) -> tuple[xr.Dataset, np.ndarray]:
-    if not has_group(data, "power"):
-        raise ValueError(
-            "Expected a result of pymc_anneal.power_posterior with a group 'power', found "
-            f"{type(data).__name__}."
-        )
+def _groups(data: Container) -> tuple[xr.Dataset, np.ndarray]:
+    """Return the posterior, and the log likelihood of shape ``(chains, draws, powers)``."""
+    required_group(data, "power", "pymc_anneal.power_posterior")
     statistics = group(data, "sample_stats")["log_likelihood"]
     return group(data, "posterior"), statistics.transpose("chain", "draw", "power").values
 
@@ -78,7 +85,7 @@ def _chosen(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> lis
 
 
 def _entries(values: xr.DataArray) -> list[tuple[str, np.ndarray]]:
-    """Return the label of each entry and its values, shape (chains, draws, powers)."""
+    """Return the label of each entry and its values, shape ``(chains, draws, powers)``."""
     values = values.transpose("chain", "draw", "power", ...)
     own = values.dims[3:]
     found = []
@@ -90,6 +97,7 @@ def _entries(values: xr.DataArray) -> list[tuple[str, np.ndarray]]:
 
 
 def _row(values: np.ndarray, log_likelihood: np.ndarray, power: float) -> dict[str, float]:
+    """Summarise draws of an entry, shape ``(n,)``, with their log likelihoods."""
     lower, upper = np.quantile(values, [_TAIL, 1 - _TAIL])
     sd = values.std()
     covariance = ((values - values.mean()) * (log_likelihood - log_likelihood.mean())).mean()

@@ -1,17 +1,18 @@
-"""The evidence beside the posterior, in one table."""
+"""The log evidence and the posterior in one table."""
 
 from typing import Any
 
 import pandas as pd
 
-from pymc_anneal.base.arviz_compat import posterior_summary
+from pymc_anneal.base.arviz_compat import Container, posterior_summary
 from pymc_anneal.results.log_evidence import log_evidence
 
+# Decimals of the evidence in the table.
 _DIGITS = 3
 
 
-def summary(idata: Any, **kwargs: Any) -> pd.DataFrame:
-    """Summarise a result: a row for the log evidence, then what :func:`arviz.summary` says.
+def summary(idata: Container, **kwargs: Any) -> pd.DataFrame:
+    """Summarise a result: a row for the log evidence on top of :func:`arviz.summary`.
 
     Parameters
     ----------
@@ -25,7 +26,7 @@ def summary(idata: Any, **kwargs: Any) -> pd.DataFrame:
     pandas.DataFrame
         The first row, ``log_evidence``, has the estimate as ``mean``, its Monte Carlo standard
         error as ``mcse_mean``, both in nats, and the effective sample size of the weights as
-        ``ess_bulk``; its other columns are empty. ``attrs["verdict"]`` is the verdict.
+        ``ess_bulk``; its other columns are empty. ``attrs["verdict"]`` is the verdict as text.
 
     Raises
     ------
@@ -47,5 +48,5 @@ def summary(idata: Any, **kwargs: Any) -> pd.DataFrame:
         [{c: values.get(c, "") for c in table.columns}], index=["log_evidence"], dtype=object
     )
     result = pd.concat([row, table.astype(object)])
-    result.attrs["verdict"] = evidence.verdict
+    result.attrs["verdict"] = str(evidence.verdict)
     return result

@@ -1,20 +1,23 @@
-"""Calibration on data that the model itself has made (bidirectional Monte Carlo).
+"""Calibration on data that the model itself generates (bidirectional Monte Carlo).
 
 Parameters and data are drawn from the joint distribution of the model: the parameters are then an
-exact draw of the posterior given the data, from which reverse runs may begin (Grosse, Ghahramani &
-Adams 2015; Grosse, Ancha & Roy 2016). Where everything is sound, the weight ``b`` of a reverse run
+exact draw of the posterior given the data, from which reverse runs may start (Grosse, Ghahramani &
+Adams 2015; Grosse, Ancha & Roy 2016). If everything is correct, the weight ``b`` of a reverse run
 has the distribution of the forward weights ``a``, each counted ``e^a`` times (Crooks 1998). Its
 rank
 
     u = sum_i e^{a_i} 1(a_i < b) / sum_i e^{a_i}
 
-is then uniform between 0 and 1, on every data set. Ranks that crowd at one end, in the middle or
-at both ends show kernels that are wrong, steps that are too few, or a mode that forward runs miss.
+is then uniform between 0 and 1, on every data set. Ranks that concentrate at one end, in the middle
+or at both ends reveal wrong kernels, too few steps, or a mode that forward runs miss.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import os
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -24,37 +27,36 @@ import pymc as pm
 from jax.tree_util import Partial
 from scipy.stats import binomtest, ttest_1samp
 
-from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.arguments import check_count
-from pymc_anneal.base.contracts import LogTerms, Transition, reversal_of
-from pymc_anneal.base.seeds import seed_sequence
+from pymc_anneal.base.contracts import LogTerms, Transition
+from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.diagnostics import log_weight_variance
-from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, as_compiled
-from pymc_anneal.model.simulate import simulate, with_data
+from pymc_anneal.model.simulate import compile_for_new_data, simulate
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.choose_transition import transition_for
-from pymc_anneal.pipeline.rounds import Outcome, run_rounds
-from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.settings import Options
-from pymc_anneal.schedules.named import resolve_schedule
+from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.reverse import anneal_back
+from pymc_anneal.pipeline.rounds import ForwardStages, run_forward
+from pymc_anneal.pipeline.session import Seeds, Session, open_session
+from pymc_anneal.pipeline.settings import Settings, Steps
+from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
-# Three tests; together they raise a false alarm in about one of a hundred calibrations.
+# Level of each of three tests; together they raise a false alarm in about one of 100 calibrations.
 _LEVEL = 0.003
-
-
-_MIN_COVERAGE = 0.95
-
-
+# Nominal coverage of the intervals.
+_COVERAGE = 0.95
+# Largest median gap between the bounds, in nats, of runs that are long enough.
 _MAX_GAP = 0.5
-
-
+# Reverse trajectories from each exact draw.
 _REVERSE_DRAWS = 64
-
-
-_WIDE = 2.0  # a variance of the log weights that more steps should bring down
+# Variance of the log weights, in nats squared, above which more steps should help.
+_MAX_VARIANCE = 2.0
 
 
 @jax.tree_util.register_dataclass
@@ -67,22 +69,22 @@ class SimulatedPath(GeometricPath):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What simulated data sets say about a model and the settings of its runs.
+    """Results on simulated data sets, and the verdict on the settings of the runs.
 
     Attributes
     ----------
     table : pandas.DataFrame
         One row for each data set: ``log_evidence`` of the forward runs and its ``mcse``, the
         estimate of ``both`` directions, whether the interval ``covers`` it, the ``gap`` between
-        the upper bound of the reverse and the lower bound of the forward runs, the ``rank`` of the
-        reverse weights, 1/2 on average, and their ``spread`` about 1/2, 1/4 on average, the
-        ``variance`` of the log weights and the number of ``steps``.
-    verdict : str
-        ``"calibrated"``, or ``"not calibrated: ..."`` with what to raise.
+        the upper bound of the reverse and the lower bound of the forward runs (all in nats), the
+        ``rank`` of the reverse weights, 1/2 on average, and their ``spread`` about 1/2, 1/4 on
+        average, the ``variance`` of the log weights and the number of ``steps``.
+    verdict : Verdict
+        ``"calibrated"``, or ``"not calibrated: ..."`` with what to change.
     """
 
     table: pd.DataFrame = field(repr=False)
-    verdict: str
+    verdict: Verdict
 
     @property
     def gap(self) -> float:
@@ -96,11 +98,11 @@ class Calibration:
 
     @property
     def coverage(self) -> float:
-        """Share of the data sets whose interval holds the estimate of both directions."""
+        """Share of the data sets whose interval contains the estimate of both directions."""
         return float(self.table["covers"].mean())
 
     def __repr__(self) -> str:
-        """Return some lines to read."""
+        """Return a summary of a few lines."""
         return (
             f"{len(self.table)} simulated data sets: gap {self.gap:.2f} nats, "
             f"bias {self.bias:+.3f} nats, coverage {self.coverage:.0%}\n"
@@ -111,34 +113,35 @@ class Calibration:
 
 
 def calibrate(
-    model: pm.Model | CompiledModel | None = None,
     n_datasets: int = 40,
     *,
     draws: int = 500,
     chains: int = 4,
-    steps: int | str = "auto",
+    steps: Steps = "auto",
     target_mcse: float = 0.1,
-    schedule: str | Sequence[float] | np.ndarray | Callable[[int], np.ndarray] = "variational",
-    transition: str | Transition = "hmc",
+    schedule: ScheduleLike = "variational",
+    transition: TransitionName | Transition = "hmc",
     cores: int | None = None,
-    random_seed: Any = None,
+    block_size: int | None = None,
+    executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
+    model: pm.Model | CompiledModel | None = None,
 ) -> Calibration:
-    """Check on simulated data that runs with these settings are right for this model.
+    """Check on simulated data that runs with these settings are correct for a model.
 
     Parameters
     ----------
-    model
+    n_datasets : int
+        Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
+    draws, chains, steps, target_mcse, schedule, transition
+        As for :func:`sample_ais`: the settings to be checked.
+    cores, block_size, executor, checkpoint, random_seed, progressbar
+        As for :func:`sample_ais`.
+    model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`; its observed data are replaced by
         simulated ones. Default: the model on the context stack.
-    n_datasets
-        Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
-    draws, chains, steps, target_mcse, schedule, transition, cores
-        As for :func:`sample_ais`: the settings to be checked.
-    random_seed
-        Seed.
-    progressbar
-        Whether to show progress.
 
     Returns
     -------
@@ -157,31 +160,41 @@ def calibrate(
 
     Examples
     --------
-    >>> pymc_anneal.calibrate(model)
+    >>> pymc_anneal.calibrate(model=model)
     """
     check_count("n_datasets", n_datasets)
-    options = Options(
+    settings = Settings(
         draws=draws,
         chains=chains,
         steps=steps,
         target_mcse=target_mcse,
         cores=cores,
+        block_size=block_size,
         schedule=resolve_schedule(schedule),
     )
     compiled = as_compiled(model)
-    kernel = transition_for(transition, compiled)
-    log_terms = with_data(compiled)
-    seed_data, *seeds = seed_sequence(random_seed).spawn(1 + n_datasets)
-    parameters, data = simulate(compiled, seed_data, n_datasets)
-    rows = []
-    with ProgressDisplay(progressbar) as display:
-        for i, seed in enumerate(seeds):
-            path = SimulatedPath(Partial(log_terms, tuple(d[i] for d in data)))
-            session = Session(compiled, path, compiled.sample_prior, options, display, seed)
-            rows.append(_row(session, kernel, parameters[i]))
-            display.clear()
+    kernel = choose_transition(transition, compiled)
+    log_terms = compile_for_new_data(compiled)
+    with open_session(
+        ModelTarget(compiled),
+        settings,
+        random_seed=random_seed,
+        executor=executor,
+        checkpoint=checkpoint,
+        progressbar=progressbar,
+        choices={"transition": kernel, "n_datasets": n_datasets},
+    ) as session:
+        parameters, data = simulate(compiled, session.seeds.prior, n_datasets)
+        rows = []
+        for i, seed in enumerate(session.seeds.rounds.spawn(n_datasets)):
+            own_data = tuple(d[i] for d in data)
+            path = SimulatedPath(Partial(log_terms, own_data))  # type: ignore[no-untyped-call]
+            candidate = RunCandidate("prior", compiled.sample_prior, path)
+            own = replace(session, seeds=Seeds.spawn(seed))
+            rows.append(_compare_directions(own, candidate, kernel, parameters[i]))
+            session.display.clear()
     table = pd.DataFrame(rows)
-    return Calibration(table, _verdict(table))
+    return Calibration(table, _assess(table))
 
 
 def weighted_rank(b: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -200,15 +213,18 @@ def weighted_rank(b: np.ndarray, a: np.ndarray) -> np.ndarray:
     """
     a = np.sort(np.ravel(a))
     mass = np.concatenate([[0.0], np.cumsum(np.exp(a - a[-1]))])
-    below, upto = (mass[np.searchsorted(a, b, side)] for side in ("left", "right"))
-    return 0.5 * (below + upto) / mass[-1]
+    below = mass[np.searchsorted(a, b, "left")]
+    up_to = mass[np.searchsorted(a, b, "right")]
+    ranks: np.ndarray = 0.5 * (below + up_to) / mass[-1]
+    return ranks
 
 
-def _row(session: Session, kernel: Transition, exact: np.ndarray) -> dict[str, float]:
-    """Run both directions on one data set."""
-    outcome = run_rounds(session, kernel)
-    last = outcome.rounds[-1]
-    a, b = last.log_weight, _reverse(session, outcome, exact)
+def _compare_directions(
+    session: Session, candidate: RunCandidate, transition: Transition, exact: np.ndarray
+) -> dict[str, Any]:
+    """Run both directions on one data set, and return its row of the table."""
+    forward = run_forward(session, candidate, transition)
+    a, b = forward.last.log_weight, _reverse_log_weights(session, forward, exact)
     estimate, both = ais(a), bar(a, b)
     low, high = bootstrap_interval(a, rng=np.random.default_rng(0))
     rank = weighted_rank(b, a)
@@ -221,44 +237,68 @@ def _row(session: Session, kernel: Transition, exact: np.ndarray) -> dict[str, f
         "rank": float(rank.mean()),
         "spread": float(np.abs(rank - 0.5).mean()),
         "variance": log_weight_variance(a),
-        "steps": last.steps,
+        "steps": forward.last.steps,
     }
 
 
-def _reverse(session: Session, outcome: Outcome, exact: np.ndarray) -> np.ndarray:
-    """Log weights, in the forward sense, of reverse runs from an exact draw of the posterior."""
-    chains = session.options.chains
-    m = -(-_REVERSE_DRAWS // chains)
-    betas = outcome.rounds[-1].betas[::-1].copy()
-    start = np.tile(exact, (chains * m, 1))
-    (seed,) = session.seed.spawn(1)  # after those that the forward runs have taken
-    kernel = reversal_of(outcome.transition)
-    block = Block(session.path, kernel, betas, start, chains, seed)
-    return -session.run("Reverse", [block]).log_weight.ravel()
+def _reverse_log_weights(session: Session, forward: ForwardStages, exact: np.ndarray) -> np.ndarray:
+    """Return log weights, in the forward sense, of reverse runs from an exact posterior draw."""
+    chains = session.settings.chains
+    start = np.tile(exact, (chains, -(-_REVERSE_DRAWS // chains), 1))
+    run = anneal_back(session, forward, start, session.seeds.reverse)
+    return -run.log_weight.ravel()
 
 
-def _verdict(table: pd.DataFrame) -> str:
-    """Test mean rank, mean spread and coverage against what they are for sound runs."""
-    doubts = []
-    covered, n = int(table["covers"].sum()), len(table)
-    if binomtest(covered, n, _MIN_COVERAGE, alternative="less").pvalue < _LEVEL:
-        doubts.append(f"only {covered} of {n} intervals hold the estimate of both directions")
-    for column, expected, meaning in (
-        ("rank", 0.5, "reverse weights lie {} of the forward ones"),
-        ("spread", 0.25, "reverse weights lie {} the forward ones"),
-    ):
-        values = table[column].to_numpy()
-        if np.ptp(values) == 0 or ttest_1samp(values, expected).pvalue < _LEVEL:
-            high = values.mean() > expected
-            side = {"rank": ("below most", "above most"), "spread": ("amid", "on both sides of")}
-            doubts.append(meaning.format(side[column][int(high)]))
+class _RankTest(NamedTuple):
+    """A statistic of the ranks, its mean for correct runs, and what a lower or higher mean says."""
+
+    column: str
+    expected: float
+    lower: str
+    higher: str
+
+
+_RANK_TESTS = (
+    _RankTest(
+        "rank",
+        0.5,
+        "reverse weights lie below most of the forward ones",
+        "reverse weights lie above most of the forward ones",
+    ),
+    _RankTest(
+        "spread",
+        0.25,
+        "reverse weights are under-dispersed relative to the forward ones",
+        "reverse weights are over-dispersed relative to the forward ones",
+    ),
+)
+
+
+def _assess(table: pd.DataFrame) -> Verdict:
+    """Test mean rank, mean spread, coverage and gap against their values for correct runs."""
+    doubts = [*_doubt_coverage(table), *(d for test in _RANK_TESTS for d in _doubt(test, table))]
     gap = table["gap"].median()
     if gap > _MAX_GAP:
         doubts.append(f"the bounds from both sides are {gap:.1f} nats apart")
     if not doubts:
-        return "calibrated"
-    if table["variance"].median() > _WIDE:
+        return Verdict("calibrated")
+    if table["variance"].median() > _MAX_VARIANCE:
         advice = f"take more steps than {int(table['steps'].median())}"
     else:
         advice = "the transitions are wrong or miss a part of the posterior: try another"
-    return f"not calibrated: {'; '.join(doubts)}; {advice}"
+    return Verdict("not calibrated", (*doubts, advice))
+
+
+def _doubt_coverage(table: pd.DataFrame) -> list[str]:
+    covered, n = int(table["covers"].sum()), len(table)
+    if binomtest(covered, n, _COVERAGE, alternative="less").pvalue >= _LEVEL:
+        return []
+    return [f"only {covered} of {n} intervals contain the estimate of both directions"]
+
+
+def _doubt(test: _RankTest, table: pd.DataFrame) -> list[str]:
+    values = table[test.column].to_numpy()
+    constant = np.ptp(values) == 0
+    if not constant and ttest_1samp(values, test.expected).pvalue >= _LEVEL:
+        return []
+    return [test.higher if values.mean() > test.expected else test.lower]

@@ -1,57 +1,61 @@
-"""Annealed optimisation: particles cooled below the posterior's own temperature.
+"""Annealed optimisation: particles cooled below the temperature of the posterior.
 
 With ``p`` the posterior density of the model's own (constrained) parameters, as
 :func:`pymc.find_MAP` maximises it, and ``J`` the Jacobian of the transforms, the path
 
     log f_beta(x) = (1 - beta) log(p(x) J(x)) + beta C log p(x)
 
-runs from the posterior, where a pilot from the prior left its particles, to ``p^C``, ``C`` large,
-whose mass sits on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). A second pilot lays out
-the cooling, and its particles, resampled on the way, crowd on the highest mode. The same ones are
-then cooled once more, each by itself: where they end tells which share of the posterior drains to
-that mode. ``2 C (log p(x*) - log p(x))`` has about a chi-squared distribution with ``d`` degrees
-of freedom for those that found the mode ``x*``; others lie far beyond it.
+leads from the posterior, where a pilot from the prior ended, to ``p^C``, ``C`` large, whose mass is
+concentrated on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). A second pilot finds the
+cooling schedule, and its particles, resampled on the way, concentrate on the highest mode. The
+particles of the first pilot are then cooled once more without resampling: where they end tells
+which share of the posterior drains to that mode. ``2 C (log p(x*) - log p(x))`` has about a
+chi-squared distribution with ``d`` degrees of freedom for particles at the mode ``x*``; others lie
+far beyond it.
 """
 
+import os
+
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 
-from scipy import optimize
 from scipy.stats import chi2
 
-from pymc_anneal.adaptation.pilot import run_pilot
-from pymc_anneal.annealing.block import Block
-from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.adaptation.maximise import maximise
+from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.base.arguments import check_count
-from pymc_anneal.base.contracts import LogTerms, Path, Scalar, Transition
-from pymc_anneal.base.seeds import seed_sequence
-from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.base.contracts import LogTerms, Scalar, Transition
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import RandomSeed
+from pymc_anneal.execution.blocks import make_blocks
+from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, as_compiled
-from pymc_anneal.model.point_density import log_point_density
-from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.choose_transition import transition_for
-from pymc_anneal.pipeline.session import explaining_nan
+from pymc_anneal.model.point_density import compile_point_density
+from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.session import Session, open_session
+from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.target import RunCandidate
 
+# Quantile of the chi-squared distribution up to which particles belong to the mode.
 _LEVEL = 0.999
-
-
-_LENIENCE = 4.0  # for particles that the cooling left behind a little
-
-
-_SLOWNESS = 4
-
-
-_SETTLING = 20  # moves at the last power
-
-
+# Factor on the chi-squared threshold for particles that are not fully cooled.
+_COOLING_FACTOR = 4.0
+# Cooling steps for each step of the pilot: without resampling the cooling has to be slower.
+_SLOWDOWN = 4
+# Moves at the last power.
+_LAST_MOVES = 20
 # Nats by which particles may lie below the best one beyond what their temperature explains.
 _ROUNDING = 1e-6
+
+LogDensity = Callable[[jax.Array], jax.Array]
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,11 @@ class MAPEstimate:
     log_posterior : float
         Log prior plus log likelihood of the constrained parameters, without Jacobians, in nats.
     agreement : float
-        Share of the particles, draws of the posterior, that ended at this mode when each was
-        cooled by itself. Where it is small, other modes hold most of the posterior's mass, and
-        there may be a higher one yet: run again with more particles.
-    particles : int
+        Share of the particles, draws of the posterior, that ended at this mode when they were
+        cooled independently. If it is small, other modes hold most of the posterior's mass, and
+        there may be a higher one: run again with more draws.
+    draws : int
+        Number of particles.
     position : ndarray, shape (d,)
         The mode in the unconstrained space.
     """
@@ -76,21 +81,23 @@ class MAPEstimate:
     point: dict[str, np.ndarray]
     log_posterior: float
     agreement: float
-    particles: int
+    draws: int
     position: np.ndarray = field(repr=False)
 
     def __repr__(self) -> str:
-        """Return some lines to read."""
+        """Return a summary of a few lines."""
         values = ", ".join(
             f"{k} = {np.array2string(v, precision=4)}" for k, v in self.point.items()
         )
         return (
             f"log posterior {self.log_posterior:.4f} nats, reached by {self.agreement:.0%} of "
-            f"{self.particles} particles\n{values}"
+            f"{self.draws} particles\n{values}"
         )
 
 
-class _Terms(NamedTuple):
+class CoolingTerms(NamedTuple):
+    """Log densities at both ends of the cooling path, shape (n,) each."""
+
     log_start: jax.Array
     log_point: jax.Array
 
@@ -106,62 +113,64 @@ class CoolingPath:
         As for :class:`GeometricPath`.
     log_point
         JAX function of one position to the log density that is maximised.
-    power
+    power : float
         ``C``.
     """
 
     log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
-    log_point: Callable[[jax.Array], jax.Array] = field(metadata={"static": True})
-    power: Any
+    log_point: LogDensity = field(metadata={"static": True})
+    power: Scalar
 
-    def evaluate(self, position: jax.Array) -> _Terms:
+    def evaluate(self, position: jax.Array) -> CoolingTerms:
         """Return both log densities, shape ``(n,)`` each, at ``(n, d)`` positions."""
         start = jax.vmap(self.log_terms)(position).log_posterior
-        return _Terms(start, jax.vmap(self.log_point)(position))
+        return CoolingTerms(start, jax.vmap(self.log_point)(position))
 
-    def log_density(self, terms: _Terms, beta: Scalar) -> jax.Array:
-        """Return ``(1 - beta) log_start + beta C log_point``."""
+    def log_density(self, terms: CoolingTerms, beta: Scalar) -> jax.Array:
+        """Return ``(1 - beta) log_start + beta C log_point``, shape ``(n,)``."""
         start = jnp.where(beta == 1, 0.0, (1 - beta) * terms.log_start)
         return start + jnp.where(beta == 0, 0.0, beta * self.power * terms.log_point)
 
-    def log_ratio(self, terms: _Terms, start: Scalar, stop: Scalar) -> jax.Array:
-        """Return ``(stop - start)`` times the velocity."""
-        return (stop - start) * self.velocity(terms, stop)
+    def log_ratio(self, terms: CoolingTerms, start: Scalar, stop: Scalar) -> jax.Array:
+        """Return ``(stop - start)`` times the velocity, shape ``(n,)``."""
+        return jnp.multiply(stop - start, self.velocity(terms, stop))
 
-    def velocity(self, terms: _Terms, beta: Scalar) -> jax.Array:
-        """Return ``C log_point - log_start``."""
-        return self.power * terms.log_point - terms.log_start
+    def velocity(self, terms: CoolingTerms, beta: Scalar) -> jax.Array:
+        """Return ``C log_point - log_start``, shape ``(n,)``."""
+        return jnp.subtract(self.power * terms.log_point, terms.log_start)
 
 
 def find_map(
-    model: pm.Model | CompiledModel | None = None,
+    draws: int = 500,
     *,
-    particles: int = 500,
     power: float = 1e4,
-    transition: str | Transition = "hmc",
-    random_seed: Any = None,
+    transition: TransitionName | Transition = "hmc",
+    cores: int | None = None,
+    block_size: int | None = None,
+    executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
+    model: pm.Model | CompiledModel | None = None,
 ) -> MAPEstimate:
     """Find the highest mode of the posterior by annealing.
 
     Particles follow the likelihood from the prior to the posterior and are then cooled: the
     posterior density is raised to a power far above one. The best of them is polished by
-    L-BFGS-B. Unlike a search from one start, this does not end at the nearest mode, and says how
-    many particles end there too.
+    L-BFGS-B. Unlike a search from one start, this does not end at the nearest mode, and it reports
+    how many particles end at the mode found.
 
     Parameters
     ----------
-    model
+    draws : int
+        Number of particles.
+    power : float
+        Last power of the posterior density, above 1.
+    transition, cores, block_size, executor, checkpoint, random_seed, progressbar
+        As for :func:`sample_ais`.
+    model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context
         stack.
-    particles
-        Number of particles.
-    power
-        Last power of the posterior density.
-    transition
-        As for :func:`sample_ais`.
-    random_seed, progressbar
-        As for :func:`sample_ais`.
 
     Returns
     -------
@@ -179,62 +188,84 @@ def find_map(
 
     Examples
     --------
-    >>> pymc_anneal.find_map(model)
+    >>> pymc_anneal.find_map(model=model)
     """
-    check_count("particles", particles)
+    check_count("draws", draws)
     if not 1 < power < np.inf:
         raise ValueError(f"`power` is {power}, expected a number above 1.")
-    compiled = as_compiled(model)
-    kernel = transition_for(transition, compiled)
-    log_point = log_point_density(compiled)
-    seeds = seed_sequence(random_seed).spawn(4)
-    with explaining_nan(compiled):
-        cooled = _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar)
-    return _mode(compiled, log_point, cooled, power)
+    settings = Settings(draws=draws, chains=1, steps="auto", cores=cores, block_size=block_size)
+    target = ModelTarget(as_compiled(model))
+    kernel = choose_transition(transition, target.compiled)
+    log_point = compile_point_density(target.compiled)
+    with open_session(
+        target,
+        settings,
+        random_seed=random_seed,
+        executor=executor,
+        checkpoint=checkpoint,
+        progressbar=progressbar,
+        choices={"transition": kernel, "power": power},
+    ) as session:
+        cooled = _cool(session, target, log_point, kernel, float(power))
+    return _estimate(target.compiled, log_point, cooled, power)
 
 
 class _Cooled(NamedTuple):
-    """Particles at the last power, shape (particles, d): resampled on the way, and not."""
+    """Particles at the last power, shape (draws, d): resampled on the way, and not."""
 
-    crowd: np.ndarray
-    alone: np.ndarray
-
-
-def _cooled(compiled, log_point, kernel, particles, power, seeds, progressbar) -> _Cooled:
-    warm: Path = GeometricPath(compiled.log_terms)
-    cold: Path = CoolingPath(compiled.log_terms, log_point, float(power))
-    position = compiled.sample_prior(seeds[0], particles)
-    with ProgressDisplay(progressbar) as display:
-        display.start_pilot()
-        start = run_pilot(warm, kernel, position, seeds[1], display.pilot).position
-        display.start_pilot()
-        pilot = run_pilot(cold, kernel, start, seeds[2], display.pilot)
-        # The pilot resamples those left behind; without that the cooling has to be slower.
-        knots = np.arange(len(pilot.betas)) * _SLOWNESS
-        slow = np.interp(np.arange(knots[-1] + 1), knots, pilot.betas)
-        betas = np.concatenate([slow, np.ones(_SETTLING)])
-        alone = run_block(Block(cold, pilot.transition, betas, start, 1, seeds[3]))
-    return _Cooled(pilot.position, alone.position[0])
+    resampled: np.ndarray
+    independent: np.ndarray
 
 
-def _mode(compiled: CompiledModel, log_point, cooled: _Cooled, power: float) -> MAPEstimate:
-    with jax.enable_x64(True):
-        values = jax.jit(jax.vmap(log_point))
-        found = np.concatenate(cooled)
-        first = found[np.nanargmax(np.asarray(values(jnp.asarray(found))))]
-        real = _real_coordinates(compiled)
-        best = _polished(log_point, first, real)
-        highest = float(log_point(jnp.asarray(best)))
-        below = highest - np.asarray(values(jnp.asarray(cooled.alone)))
-        near = _near(log_point, best, cooled.alone, real)
+def _cool(
+    session: Session,
+    target: ModelTarget,
+    log_point: LogDensity,
+    kernel: Transition,
+    power: float,
+) -> _Cooled:
+    """Run the pilot to the posterior, the pilot of the cooling, and the cooling itself."""
+    seeds, draws = session.seeds, session.settings.draws
+    warm = session.pilot(target.candidate(), kernel, seeds.pilot)
+    posterior = warm.position[:draws]
+    path = CoolingPath(target.compiled.log_terms, log_point, power)
+    cold = RunCandidate("posterior", lambda seed, n: posterior, path)
+    pilot = session.pilot(cold, kernel, seeds.path)
+    m = session.settings.block_draws
+    start, betas = posterior[None], _cooling_schedule(pilot)
+    blocks = make_blocks(path, pilot.transition, betas, start, m, seeds.rounds)
+    return _Cooled(pilot.position, session.anneal("Cooling", blocks).position[0])
+
+
+def _cooling_schedule(pilot: Pilot) -> np.ndarray:
+    """Return the pilot's temperatures with steps in between, and moves at the last one."""
+    knots = np.arange(len(pilot.betas)) * _SLOWDOWN
+    slow = np.interp(np.arange(knots[-1] + 1), knots, pilot.betas)
+    return np.concatenate([slow, np.ones(_LAST_MOVES)])
+
+
+@double_precision
+def _estimate(
+    compiled: CompiledModel, log_point: LogDensity, cooled: _Cooled, power: float
+) -> MAPEstimate:
+    """Polish the best particle, and count those that ended at the same mode."""
+    values = jax.jit(jax.vmap(log_point))
+    found = np.concatenate(cooled)
+    first = found[np.nanargmax(np.asarray(values(jnp.asarray(found))))]
+    real = _real_coordinates(compiled)
+    best = _polish(log_point, first, real)
+    highest = float(log_point(jnp.asarray(best)))
+    height = highest - np.asarray(values(jnp.asarray(cooled.independent)))
+    depth = _quadratic_depth(log_point, best, cooled.independent, real)
     # By height and by place: modes may be equally high.
-    allowed = _LENIENCE * chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power) + _ROUNDING
-    agree = (below <= allowed) & (near <= allowed)
+    quantile = chi2.ppf(_LEVEL, max(compiled.ndim, 1)) / (2 * power)
+    allowed = _COOLING_FACTOR * quantile + _ROUNDING
+    agree = (height <= allowed) & (depth <= allowed)
     return MAPEstimate(
         point={name: v[0] for name, v in compiled.constrain(best[None]).items()},
         log_posterior=highest,
         agreement=float(agree.mean()),
-        particles=len(cooled.alone),
+        draws=len(cooled.independent),
         position=best,
     )
 
@@ -244,32 +275,31 @@ def _real_coordinates(compiled: CompiledModel) -> np.ndarray:
     return np.setdiff1d(np.arange(compiled.ndim), whole)
 
 
-def _polished(log_point, start: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Climb to the top along the real coordinates; where that fails, stay."""
+def _polish(log_point: LogDensity, start: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Climb to the top along the real coordinates; return the start if that fails."""
     if not real.size:
         return start
-    slope = jax.jit(jax.value_and_grad(lambda z: -log_point(jnp.asarray(start).at[real].set(z))))
-    found = optimize.minimize(
-        lambda z: tuple(np.asarray(v, dtype=float) for v in slope(z)),
-        start[real],
-        jac=True,
-        method="L-BFGS-B",
-        options={"ftol": 1e-15, "gtol": 1e-8},
-    )
+
+    def along_real(z: jax.Array) -> jax.Array:
+        return log_point(jnp.asarray(start).at[real].set(z))
+
+    top = maximise(along_real, start[real], ftol=1e-15, gtol=1e-8)
     best = start.copy()
-    if np.isfinite(found.x).all() and found.fun <= float(-log_point(jnp.asarray(start))):
-        best[real] = found.x
+    if np.isfinite(top.position).all() and top.value >= float(log_point(jnp.asarray(start))):
+        best[real] = top.position
     return best
 
 
-def _near(log_point, best: np.ndarray, position: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Nats by which a quadratic at the mode says that particles lie below it, shape ``(n,)``.
+def _quadratic_depth(
+    log_point: LogDensity, best: np.ndarray, position: np.ndarray, real: np.ndarray
+) -> np.ndarray:
+    """Return how far particles lie below the mode by its quadratic approximation, shape ``(n,)``.
 
-    Infinite where a whole number differs.
+    In nats; infinite if a whole number differs.
     """
     centre = jnp.asarray(best)
     hessian = jax.hessian(lambda z: log_point(centre.at[real].set(z)))
     step = (position - best)[:, real]
-    below = -0.5 * np.einsum("ni,ij,nj->n", step, np.asarray(hessian(centre[real])), step)
+    depth = -0.5 * np.einsum("ni,ij,nj->n", step, np.asarray(hessian(centre[real])), step)
     others = np.delete(position - best, real, axis=1)
-    return np.where((others == 0).all(axis=1), below, np.inf)
+    return np.where((others == 0).all(axis=1), depth, np.inf)

@@ -1,8 +1,8 @@
 """Annealing schedules: increasing arrays of inverse temperatures from 0 to 1.
 
-Fixed schedules take a number of steps; the variational schedule (Kiwaki 2015) and the optimal
-binned one (Grosse, Maddison & Salakhutdinov 2013) take measured path lengths. Arrays in, arrays
-out.
+Fixed schedules take a number of steps. The variational schedule (Kiwaki 2015) and the optimal
+binned schedule (Grosse, Maddison & Salakhutdinov 2013) also take measurements of the path. All are
+functions from arrays to arrays and import nothing else of this package.
 """
 
 from pymc_anneal.schedules.fixed import (

@@ -1,27 +1,34 @@
-"""Checks of schedules."""
+"""Checks of schedules and of numbers of steps."""
 
 import numpy as np
 
+from numpy.typing import ArrayLike
+
 
 def check_steps(steps: int) -> int:
-    """Return the number of steps, or raise."""
+    """Return a number of steps as an int; `ValueError` if it is not a positive whole number."""
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"`steps` is {steps!r}, expected a positive whole number.")
     return int(steps)
 
 
-def check_schedule(betas: np.ndarray) -> np.ndarray:
-    """Return a schedule as an array of float64, or say what is wrong with it.
+def check_schedule(betas: ArrayLike) -> np.ndarray:
+    """Return a schedule as a float64 array.
 
     Parameters
     ----------
     betas : array_like, shape (K + 1,)
-        Should increase strictly from exactly 0 to exactly 1.
+        Inverse temperatures, strictly increasing from exactly 0 to exactly 1.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
 
     Raises
     ------
     ValueError
-        It does not.
+        If ``betas`` is not one-dimensional, has fewer than two elements, does not start at 0 and
+        end at 1, or does not increase strictly.
     """
     betas = np.asarray(betas, dtype=np.float64)
     if betas.ndim != 1 or len(betas) < 2:

@@ -7,14 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import Memoryless
+from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo, Transition
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BlackJAXKernel(Memoryless):
-    """Adapter for BlackJAX's MCMC algorithms (``blackjax.nuts``, ``blackjax.hmc``, ...).
+class BlackJAXKernel(Transition):
+    """Adapter for the MCMC algorithms of BlackJAX (``blackjax.nuts``, ``blackjax.hmc``, ...).
 
     The kernel is started afresh at every temperature, so it must leave the marginal density of
     the position invariant, as every algorithm of ``blackjax.mcmc`` that draws its own momentum
@@ -31,6 +30,11 @@ class BlackJAXKernel(Memoryless):
 
     algorithm: Callable[..., Any] = field(metadata={"static": True})
     parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def restrictable(self) -> bool:
+        """Particles are moved one by one, which a block of coordinates does not allow."""
+        return False
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar

@@ -2,9 +2,9 @@
 
     x_j' = x_j + sign(z) ceil(|z|),    z ~ N(0, (step_size scale_j)^2),
 
-which is symmetric and never stands still; accepted with the ratio of the densities. Values outside
-the prior's support have density zero and are rejected. ``n_steps`` sweeps make a transition. As for
-:class:`Gibbs`, the reversal of a sweep is the sweep in the opposite order.
+which is symmetric and never stays in place; accepted with the ratio of the densities. Values
+outside the prior's support have density zero and are rejected. ``n_steps`` sweeps make a
+transition. As for :class:`Gibbs`, the reversal of a sweep is the sweep in the opposite order.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, Tuning
 from pymc_anneal.transitions.metropolis import (
     Sweep,
     accept_reject,
     outside_support,
-    proposals,
     sweep,
     with_coordinate,
 )
@@ -27,12 +27,12 @@ from pymc_anneal.transitions.metropolis import (
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DiscreteRandomWalk(Sweep):
-    """Random walk of whole-numbered coordinates, with or without bounds.
+    """Random walk of integer coordinates, with or without bounds.
 
     Parameters
     ----------
     coordinates : sequence of int
-        Which coordinates of the position it moves, in this order.
+        Coordinates of the position that move, in this order.
     step_size : float, optional
         Standard deviation of the walk before it is rounded up, in units of ``scale``; None: set
         by the pilot.
@@ -54,21 +54,36 @@ class DiscreteRandomWalk(Sweep):
     target_accept: float = field(default=0.44, metadata={"static": True})
     backward: bool = field(default=False, metadata={"static": True})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
 
     @property
-    def one_at_a_time(self) -> bool:
-        """Whether coordinates move singly: one factor each, and steps of one dimension."""
+    def tuning(self) -> Tuning:
+        """Step size, number of sweeps and scale, as in one dimension."""
+        return Tuning(
+            {"step_size": self.step_size, "n_steps": self.n_steps, "scale": self.scale},
+            target_accept=self.target_accept,
+            one_at_a_time=True,
+        )
+
+    @property
+    def moved_coordinates(self) -> Sequence[int]:
+        """The coordinates."""
+        return self.coordinates
+
+    @property
+    def moves_integers(self) -> bool:
+        """Yes."""
         return True
 
-    def cost(self, n_steps: int) -> int:
-        """Return the evaluations of the density of a transition."""
-        return n_steps * len(self.coordinates)
+    @property
+    def restrictable(self) -> bool:
+        """The coordinates are given already."""
+        return False
 
-    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
-        """Return step size and number of sweeps of a rung of the pilot's ladder."""
-        return step_limit, proposals(rung)
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return a density for each coordinate and sweep, shape ``(K,)``."""
+        return np.broadcast_to(np.asarray(self.n_steps) * len(self.coordinates), np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -78,7 +93,7 @@ class DiscreteRandomWalk(Sweep):
         coordinates = jnp.asarray(self.coordinates)
         width = self.step_size * jnp.broadcast_to(jnp.asarray(self.scale), (count,))
 
-        def move(key: jax.Array, state: KernelState, i) -> tuple[KernelState, StepInfo]:
+        def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
             key_jump, key_accept = jax.random.split(key)
             start = state.position[:, coordinates[i]]
             z = width[i] * jax.random.normal(key_jump, start.shape, start.dtype)

@@ -4,38 +4,40 @@ One coordinate after the other is drawn from its exact conditional distribution 
 
     P(x_j = v | rest) = f_beta(v, rest) / sum_u f_beta(u, rest),    v, u over the support of x_j,
 
-at the cost of one density for each value other than the present one. A draw of the conditional,
-and not a Metropolis move to another value: near ``beta = 0`` the latter would change a binary
-variable nearly always, and a sweep would lead from ``x`` to its complement and back, for which
-densities of interest (Ising) have the same value.
+at the cost of one density for each value other than the current one. The draw is from the
+conditional, not a Metropolis move to another value: near ``beta = 0`` the latter would change a
+binary variable nearly always, and a sweep would lead from ``x`` to its complement and back, which
+have the same density in models of interest (Ising).
 
 A sweep in a fixed order is not reversible; its reversal is the sweep in the opposite order.
 
-Where variables are strongly coupled, one at a time is slow: a block of aligned spins, or the labels
-of a whole cluster, would have to pass through improbable states.
+Sweeps mix slowly if variables are strongly coupled: a block of aligned spins, or the labels of a
+whole cluster, would have to pass through improbable states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo
 from pymc_anneal.transitions.metropolis import Sweep, outside_support, sweep, with_coordinate
 
-_BATCH = 8  # values evaluated at a time
+# Values of a coordinate evaluated at a time: memory grows with their number.
+_BATCH = 8
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Gibbs(Sweep):
-    """Exact conditional draws of whole-numbered coordinates with finite support.
+    """Exact conditional draws of integer coordinates with finite support.
 
     Parameters
     ----------
     coordinates : sequence of int
-        Which coordinates of the position it moves, in this order.
+        Coordinates of the position that move, in this order.
     support : sequence of (int, int)
         Smallest and largest value of each of them.
     backward : bool
@@ -51,7 +53,7 @@ class Gibbs(Sweep):
     support: Sequence[tuple[int, int]] = field(metadata={"static": True})
     backward: bool = field(default=False, metadata={"static": True})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # Tuples of numbers, which JAX can hash.
         object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
         support = tuple((int(low), int(high)) for low, high in self.support)
@@ -71,24 +73,39 @@ class Gibbs(Sweep):
         others = max([1, *(high - low for low, high in self.support)])
         return others if others <= _BATCH else -(-others // _BATCH) * _BATCH
 
-    def cost(self, n_steps: int = 1) -> int:
-        """Return the evaluations of the density of a transition."""
-        return len(self.coordinates) * self._others
+    @property
+    def moved_coordinates(self) -> Sequence[int]:
+        """The coordinates."""
+        return self.coordinates
+
+    @property
+    def moves_integers(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def restrictable(self) -> bool:
+        """The coordinates are given already."""
+        return False
+
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return a density for each coordinate and other value, shape ``(K,)``."""
+        return np.broadcast_to(len(self.coordinates) * self._others, np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
-        """Sweep once; the acceptance reported is the probability to take another value."""
+        """Sweep once; the acceptance rate is the probability to take another value."""
         coordinates = jnp.asarray(self.coordinates)
         low = jnp.asarray([low for low, _ in self.support])
         size = jnp.asarray([high - low + 1 for low, high in self.support])
         shift = jnp.arange(1 + self._others)[:, None]
 
-        def move(key: jax.Array, state: KernelState, i) -> tuple[KernelState, StepInfo]:
+        def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
             j = coordinates[i]
-            # The support in cyclic order from the present value, whose density is known.
+            # The support in cyclic order from the current value, whose density is known.
             values = low[i] + jnp.mod(state.position[:, j] - low[i] + shift, size[i])
-            others = _mapped(
+            others = _map_batches(
                 lambda v: path.evaluate(with_coordinate(state.position, j, v)), values[1:]
             )
             terms = jax.tree.map(
@@ -98,7 +115,7 @@ class Gibbs(Sweep):
             outside = (shift >= size[i]) | jax.vmap(lambda t: outside_support(path, t))(terms)
             nan = jnp.isnan(log_density) & ~outside
             logits = jnp.where(outside | nan, -jnp.inf, log_density)
-            # Where every value has density zero, the first: the particle stays.
+            # If every value has density zero the first is taken: the particle stays.
             choice = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)
             particle = jnp.arange(len(choice))
             new = KernelState(
@@ -107,18 +124,18 @@ class Gibbs(Sweep):
                 state.auxiliary,
             )
             where = with_coordinate(state.position, j, values[jnp.argmax(nan, axis=0), particle])
-            return new, StepInfo(_mobility(logits), nan.any(axis=0), where)
+            return new, StepInfo(_change_probability(logits), nan.any(axis=0), where)
 
         return sweep(move, key, state, len(self.coordinates), len(self.coordinates), self.backward)
 
 
-def _mapped(function, values: jax.Array):
-    """Map over values, a batch at a time: all at once would take as much more memory."""
+def _map_batches(function: Callable[[jax.Array], PyTree], values: jax.Array) -> PyTree:
+    """Map a function over values, a batch at a time to save memory."""
     few = len(values) <= _BATCH
     return jax.vmap(function)(values) if few else jax.lax.map(function, values, batch_size=_BATCH)
 
 
-def _mobility(logits: jax.Array) -> jax.Array:
+def _change_probability(logits: jax.Array) -> jax.Array:
     """Return the probability of a value other than the first, shape ``(n,)``."""
     share = jax.nn.softmax(logits, axis=0)[0]
     return 1 - jnp.where(jnp.isnan(share), 1.0, share)

@@ -12,8 +12,8 @@ A step is the two-stage splitting of Blanes, Casas & Sanz-Serna (2014), of two g
 
     drift a eps,  kick eps/2,  drift (1 - 2a) eps,  kick eps/2,  drift a eps,    a = (3 - sqrt 3)/6,
 
-whose energy error for steps of length 1 to 2 is many times below that of two leapfrog steps. It
-asks for gradients inside the step only: nothing but the log densities is carried from one
+whose energy error for steps of length 1 to 2 is many times below that of two leapfrog steps.
+Gradients are needed only inside a step: nothing but the log densities is carried from one
 temperature to the next, for any path.
 
 References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3.2 and 5.3; Blanes, Casas &
@@ -26,22 +26,35 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
+from pymc_anneal.base.contracts import (
+    KernelState,
+    Parameter,
+    Path,
+    Scalar,
+    StepInfo,
+    Transition,
+    Tuning,
+    gradient,
+)
 from pymc_anneal.transitions.metropolis import (
-    Memoryless,
     accept_reject,
+    apply_scale,
+    apply_transposed_scale,
     nan_without_divergence,
-    scaled,
-    scaled_transpose,
 )
 
 _FIRST_DRIFT = (3 - math.sqrt(3)) / 6
+# Trajectory length at effort level 0, a tenth of a period at unit scale, and its growth by level.
+_SHORTEST, _GROWTH = 0.6, 1.25
+# Level of a quarter of a period, about 1.8: a trajectory of independent draws at unit scale.
+_QUARTER_PERIOD = 5
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HMC(Memoryless):
+class HMC(Transition):
     """Hamiltonian Monte Carlo; parameters left at None are set by the pilot.
 
     Parameters
@@ -65,31 +78,24 @@ class HMC(Memoryless):
     target_accept: float = field(default=0.92, metadata={"static": True})
 
     @property
-    def max_stuck_share(self) -> float:
-        """Largest share of particles that may reject nearly always, by their own acceptance.
+    def tuning(self) -> Tuning:
+        """Step size, number of steps and scale."""
+        return Tuning(
+            {"step_size": self.step_size, "n_steps": self.n_steps, "scale": self.scale},
+            target_accept=self.target_accept,
+            # The neck of a funnel holds few particles, for which steps are too long first.
+            max_stuck_share=0.001,
+            uses_gradient=True,
+            first_level=_QUARTER_PERIOD,
+        )
 
-        A funnel has few particles in its neck, for which the steps of all the others are too
-        long; a mean acceptance does not notice them.
-        """
-        return 0.001
+    def effort(self, level: int, step_limit: float) -> tuple[float, int]:
+        """Return step size and number of steps of a trajectory length."""
+        return divide_trajectory(level, step_limit)
 
-    @property
-    def start_rung(self) -> int:
-        """Where the pilot begins on the ladder: a quarter of a period at unit scale."""
-        return 5
-
-    @property
-    def uses_gradient(self) -> bool:
-        """Whether the log density has to be differentiable."""
-        return True
-
-    def cost(self, n_steps: int) -> int:
-        """Return the evaluations of gradient or density of a transition."""
-        return 2 * n_steps + 1
-
-    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
-        """Return step size and number of steps of a rung of the ladder of trajectory lengths."""
-        return trajectory(rung, step_limit)
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return two gradients a step and the density at the end, shape ``(K,)``."""
+        return np.broadcast_to(2 * np.asarray(self.n_steps) + 1, np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -105,21 +111,21 @@ class HMC(Memoryless):
             path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), ())
-        gain = kinetic(end) - kinetic(momentum)
+        gain = kinetic_energy(end) - kinetic_energy(momentum)
         change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
         new, accept = accept_reject(key_accept, change - gain, proposal, state)
         return new, StepInfo(accept, nan_without_divergence(path, beta, proposal, gain), position)
 
 
-def trajectory(rung: int, step_limit: float) -> tuple[float, int]:
-    """Divide a trajectory of length ``0.6 * 1.25^rung`` into steps not above a limit."""
-    length = 0.6 * 1.25**rung
+def divide_trajectory(level: int, step_limit: float) -> tuple[float, int]:
+    """Divide a trajectory of length ``0.6 * 1.25^level`` into steps not above a limit."""
+    length = _SHORTEST * _GROWTH**level
     n_steps = max(1, math.ceil(length / step_limit))
     return length / n_steps, n_steps
 
 
-def kinetic(momentum: jax.Array) -> jax.Array:
-    """Kinetic energy of each particle, shape ``(n,)``."""
+def kinetic_energy(momentum: jax.Array) -> jax.Array:
+    """Return the kinetic energy of each particle, shape ``(n,)``."""
     return 0.5 * (momentum**2).sum(axis=-1)
 
 
@@ -151,14 +157,15 @@ def integrate(
     """
     scale = jnp.asarray(scale)
 
-    def drift(position, momentum, share):
-        return position + share * step_size * scaled(scale, momentum)
+    def drift(position: jax.Array, momentum: jax.Array, share: Scalar) -> jax.Array:
+        moved: jax.Array = position + share * step_size * apply_scale(scale, momentum)
+        return moved
 
-    def kick(position, momentum):
-        force = scaled_transpose(scale, gradient(path, position, beta))
+    def kick(position: jax.Array, momentum: jax.Array) -> jax.Array:
+        force = apply_transposed_scale(scale, gradient(path, position, beta))
         return momentum + 0.5 * step_size * force
 
-    def stage(i, carry):
+    def stage(i: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         position, momentum = carry
         momentum = kick(position, momentum)
         # Between two kicks of a step, or the last drift of a step and the first of the next.

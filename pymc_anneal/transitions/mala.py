@@ -11,22 +11,30 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, gradient
+from pymc_anneal.base.contracts import (
+    KernelState,
+    Parameter,
+    Path,
+    Scalar,
+    StepInfo,
+    Transition,
+    Tuning,
+    gradient,
+)
 from pymc_anneal.transitions.metropolis import (
-    Memoryless,
     accept_reject,
+    apply_scale,
+    apply_transposed_scale,
     nan_without_divergence,
-    proposals,
     repeat,
-    scaled,
-    scaled_transpose,
 )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MALA(Memoryless):
+class MALA(Transition):
     """Metropolis-adjusted Langevin algorithm.
 
     Parameters
@@ -46,17 +54,17 @@ class MALA(Memoryless):
     target_accept: float = field(default=0.6, metadata={"static": True})
 
     @property
-    def uses_gradient(self) -> bool:
-        """Whether the log density has to be differentiable."""
-        return True
+    def tuning(self) -> Tuning:
+        """Step size, number of proposals and scale."""
+        return Tuning(
+            {"step_size": self.step_size, "n_steps": self.n_steps, "scale": self.scale},
+            target_accept=self.target_accept,
+            uses_gradient=True,
+        )
 
-    def cost(self, n_steps: int) -> int:
-        """Return the evaluations of gradient or density of a transition."""
-        return 2 * n_steps + 1
-
-    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
-        """Return step size and number of proposals of a rung of the pilot's ladder."""
-        return step_limit, proposals(rung)
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return a gradient and a density a proposal, and the first gradient, shape ``(K,)``."""
+        return np.broadcast_to(2 * np.asarray(self.n_steps) + 1, np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -65,21 +73,21 @@ class MALA(Memoryless):
         scale = jnp.asarray(self.scale)
 
         def drift(position: jax.Array) -> jax.Array:
-            return 0.5 * self.step_size * scaled_transpose(scale, gradient(path, position, beta))
+            slope = apply_transposed_scale(scale, gradient(path, position, beta))
+            return jnp.multiply(0.5 * self.step_size, slope)
 
         def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
             key_noise, key_accept = jax.random.split(key)
             start, forward = state.position, state.auxiliary  # drift at the start
             noise = jax.random.normal(key_noise, start.shape, start.dtype)
-            position = start + self.step_size * scaled(scale, noise + forward)
+            position = start + self.step_size * apply_scale(scale, noise + forward)
             proposal = KernelState(position, path.evaluate(position), drift(position))
             back = noise + forward + proposal.auxiliary  # minus the noise of the way back
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
             gain = 0.5 * (back**2 - noise**2).sum(axis=-1)
             new, accept = accept_reject(key_accept, change - gain, proposal, state)
-            return new, StepInfo(
-                accept, nan_without_divergence(path, beta, proposal, gain), position
-            )
+            nan = nan_without_divergence(path, beta, proposal, gain)
+            return new, StepInfo(accept, nan, position)
 
         # The drift is cached between the proposals of one temperature and dropped after them.
         start = KernelState(state.position, state.terms, drift(state.position))

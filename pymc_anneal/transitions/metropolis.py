@@ -1,52 +1,56 @@
-"""What the Metropolis-Hastings kernels share.
+"""Parts shared by the Metropolis-Hastings kernels.
 
 Proposals are made in coordinates ``z`` in which the density is of about unit scale, ``x = S z``.
 ``S`` is the ``scale`` of a kernel: a scalar, a vector of shape ``(d,)`` (one factor for each
 coordinate), or a lower triangular matrix of shape ``(d, d)``.
 """
 
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Protocol, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import (
+    KernelState,
+    Parameter,
+    Path,
+    PyTree,
+    Scalar,
+    StepInfo,
+    Transition,
+)
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
 _DIVERGENCE = 1000.0
 
-
-class Memoryless:
-    """What kernels have in common that keep nothing between steps and ignore ``beta``."""
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return no auxiliary variables."""
-        return ()
-
-    def at(self, beta: Scalar) -> Self:
-        """Return the kernel itself: its parameters do not depend on ``beta``."""
-        return self
+Move: TypeAlias = Callable[[jax.Array, KernelState], tuple[KernelState, StepInfo]]
+CoordinateMove: TypeAlias = Callable[
+    [jax.Array, KernelState, jax.Array], tuple[KernelState, StepInfo]
+]
 
 
-class Sweep(Memoryless):
-    """What kernels have in common that move one coordinate after the other.
+class Sweep(Transition, Protocol):
+    """Kernel that moves one coordinate after the other, in a fixed order.
 
-    They are dataclasses with a field ``backward``.
+    Its reversal sweeps in the opposite order.
     """
+
+    @property
+    def backward(self) -> bool:
+        """Whether to go from the last coordinate to the first: a field of the dataclass."""
 
     def reversal(self) -> Self:
         """Return the sweep in the opposite order."""
-        kernel: Any = self
-        return replace(kernel, backward=not kernel.backward)
+        return self.with_parameters({"backward": not self.backward})
 
 
-def scaled(scale: jax.Array, z: jax.Array) -> jax.Array:
+def apply_scale(scale: jax.Array, z: jax.Array) -> jax.Array:
     """Return ``S z`` for every row of ``z``, shape ``(n, d)``."""
     return z @ scale.T if jnp.ndim(scale) == 2 else z * scale
 
 
-def scaled_transpose(scale: jax.Array, g: jax.Array) -> jax.Array:
+def apply_transposed_scale(scale: jax.Array, g: jax.Array) -> jax.Array:
     """Return ``S' g`` for every row of ``g``, shape ``(n, d)``: a gradient with respect to z."""
     return g @ scale if jnp.ndim(scale) == 2 else g * scale
 
@@ -54,26 +58,26 @@ def scaled_transpose(scale: jax.Array, g: jax.Array) -> jax.Array:
 def accept_reject(
     key: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
 ) -> tuple[KernelState, jax.Array]:
-    """Accept or reject.
+    """Accept or reject the proposals of ``n`` particles.
 
     Parameters
     ----------
     key
-        Randomness.
+        Source of randomness.
     log_accept : Array, shape (n,)
         Log acceptance ratio; NaN rejects.
     proposal, current : KernelState
-        ``n`` particles.
+        Leaves of shape ``(n, ...)``.
 
     Returns
     -------
     KernelState, Array of shape (n,)
-        What was selected, and the acceptance probabilities.
+        The next state, and the acceptance probabilities.
     """
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
     accepted = jax.random.uniform(key, probability.shape) < probability
 
-    def pick(new, old):
+    def pick(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(accepted.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     return jax.tree.map(pick, proposal, current), probability
@@ -82,7 +86,7 @@ def accept_reject(
 def nan_without_divergence(
     path: Path, beta: Scalar, proposal: KernelState, energy_gain: jax.Array
 ) -> jax.Array:
-    """Whether a proposal's density is NaN though the proposal did not come from a divergence.
+    """Flag proposals with a NaN density that are not divergences of the integrator.
 
     Parameters
     ----------
@@ -91,7 +95,7 @@ def nan_without_divergence(
     proposal
         The proposed state.
     energy_gain : Array, shape (n,)
-        Kinetic energy gained on the way, 0 for a random walk.
+        Gain of kinetic energy along the trajectory, 0 for a random walk.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def nan_without_divergence(
 
 
 def merge_info(total: StepInfo, info: StepInfo, weight: float | jax.Array) -> StepInfo:
-    """Add one of several proposals of a step to the step's report."""
+    """Add the diagnostics of one of several proposals to those of the step."""
     return StepInfo(
         accept_rate=total.accept_rate + weight * info.accept_rate,
         nan=total.nan | info.nan,
@@ -111,67 +115,74 @@ def merge_info(total: StepInfo, info: StepInfo, weight: float | jax.Array) -> St
 
 
 def empty_info(position: jax.Array) -> StepInfo:
-    """Return the report of no proposal at all."""
+    """Return the diagnostics of a step without proposals."""
     n = position.shape[0]
     return StepInfo(jnp.zeros(n), jnp.zeros(n, dtype=bool), jnp.zeros_like(position))
 
 
-def repeat(move, key: jax.Array, state: KernelState, n_steps) -> tuple[KernelState, StepInfo]:
-    """Apply ``move(key, state) -> (state, info)`` several times."""
+def repeat(
+    move: Move, key: jax.Array, state: KernelState, n_steps: Parameter
+) -> tuple[KernelState, StepInfo]:
+    """Apply a move ``n_steps`` times; the number may be traced."""
 
-    def body(i, carry):
+    def body(i: jax.Array, carry: tuple[KernelState, StepInfo]) -> tuple[KernelState, StepInfo]:
         state, total = carry
         state, info = move(jax.random.fold_in(key, i), state)
         return state, merge_info(total, info, 1 / n_steps)
 
-    return jax.lax.fori_loop(0, n_steps, body, (state, empty_info(state.position)))
+    start = (state, empty_info(state.position))
+    end: tuple[KernelState, StepInfo] = jax.lax.fori_loop(0, n_steps, body, start)
+    return end
 
 
 def sweep(
-    move, key: jax.Array, state: KernelState, n_moves, count: int, backward: bool
+    move: CoordinateMove,
+    key: jax.Array,
+    state: KernelState,
+    n_moves: Parameter,
+    count: int,
+    backward: bool,
 ) -> tuple[KernelState, StepInfo]:
-    """Apply ``move(key, state, i) -> (state, info)`` for ``i`` through ``count`` coordinates.
+    """Apply ``move(key, state, i)`` for ``i`` through ``count`` coordinates, in turn.
 
     Parameters
     ----------
     move
-        A move of the i-th coordinate.
+        Moves the i-th coordinate.
     key, state
-        Where to begin.
+        Source of randomness, and the state to start from.
     n_moves
         Number of moves, a multiple of ``count``; it may be traced.
     count
         Number of coordinates.
     backward
-        Whether to go through them from the last to the first.
+        Whether to go from the last coordinate to the first.
 
     Returns
     -------
     KernelState, StepInfo
     """
 
-    def body(i, carry):
+    def body(i: jax.Array, carry: tuple[KernelState, StepInfo]) -> tuple[KernelState, StepInfo]:
         state, total = carry
         at = count - 1 - i % count if backward else i % count
         state, info = move(jax.random.fold_in(key, i), state, at)
         return state, merge_info(total, info, 1 / n_moves)
 
-    return jax.lax.fori_loop(0, n_moves, body, (state, empty_info(state.position)))
+    start = (state, empty_info(state.position))
+    end: tuple[KernelState, StepInfo] = jax.lax.fori_loop(0, n_moves, body, start)
+    return end
 
 
-def with_coordinate(position: jax.Array, coordinate, values: jax.Array) -> jax.Array:
-    """Return positions, shape ``(n, d)``, with one coordinate, which may be traced, replaced."""
+def with_coordinate(position: jax.Array, coordinate: Scalar, values: jax.Array) -> jax.Array:
+    """Replace one coordinate, which may be traced, of positions of shape ``(n, d)``."""
     return jnp.where(jnp.arange(position.shape[1]) == coordinate, values[:, None], position)
 
 
-def outside_support(path: Path, terms) -> jax.Array:
-    """Whether positions lie outside the reference's support, shape ``(n,)``.
+def outside_support(path: Path, terms: PyTree) -> jax.Array:
+    """Flag positions outside the support of the reference, shape ``(n,)``.
 
-    A discrete proposal steps over its edge; the other terms may be anything there, also NaN.
+    A discrete proposal may step over the edge of the support; the other terms may have any value
+    there, NaN included.
     """
     return jnp.isneginf(path.log_density(terms, 0.0))
-
-
-def proposals(rung: int) -> int:
-    """Return the number of proposals of a rung: about 1.4 times that of the rung below."""
-    return max(rung + 1, round(2 ** (rung / 2)))

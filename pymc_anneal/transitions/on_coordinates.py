@@ -1,18 +1,27 @@
-"""A kernel on some of the coordinates, the others fixed.
+"""A kernel on a block of coordinates, the others fixed.
 
 The density of ``x_A`` given the rest is ``f_beta`` itself as a function of ``x_A``: a kernel that
 leaves it invariant for every value of the rest leaves ``f_beta`` invariant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo, reversal_of
+from pymc_anneal.base.contracts import (
+    KernelState,
+    Path,
+    PyTree,
+    Scalar,
+    StepInfo,
+    Transition,
+    Tuning,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -24,17 +33,17 @@ class ConditionalPath:
     ----------
     path : Path
     position : Array, shape (n, d)
-        Gives the other coordinates.
+        Holds the other coordinates.
     coordinates : tuple of int, increasing
     """
 
-    path: Any
+    path: Path
     position: jax.Array
     coordinates: Sequence[int] = field(metadata={"static": True})
 
     def evaluate(self, position: jax.Array) -> PyTree:
         """Return the terms at positions of shape ``(n, len(coordinates))``."""
-        return self.path.evaluate(merged(self.position, position, self.coordinates))
+        return self.path.evaluate(merge_columns(self.position, position, self.coordinates))
 
     def log_density(self, terms: PyTree, beta: Scalar) -> jax.Array:
         """Return ``log f_beta``."""
@@ -51,44 +60,75 @@ class ConditionalPath:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BlockTransition:
-    """A transition that moves some coordinates and leaves the others.
+class BlockTransition(Transition):
+    """A transition that moves a block of coordinates and leaves the others.
 
     Parameters
     ----------
     kernel : Transition
-        Moves the coordinates as if there were no others; its ``scale`` is theirs.
+        Moves these coordinates as if there were no others; its ``scale`` is theirs.
     coordinates : sequence of int
-        Which, in increasing order.
+        The block, in increasing order.
     """
 
-    kernel: Any
+    kernel: Transition
     coordinates: Sequence[int] = field(metadata={"static": True})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "coordinates", tuple(sorted(int(j) for j in self.coordinates)))
 
     @property
     def name(self) -> str:
         """Name of the kernel."""
-        return type(self.kernel).__name__
+        return self.kernel.name
 
     @property
-    def step_size(self) -> Any:
-        """Step size of the kernel, None where it has none."""
-        return getattr(self.kernel, "step_size", None)
+    def moved_coordinates(self) -> Sequence[int]:
+        """The block."""
+        return self.coordinates
+
+    @property
+    def moves_integers(self) -> bool:
+        """Whether the kernel does."""
+        return self.kernel.moves_integers
+
+    @property
+    def restrictable(self) -> bool:
+        """The coordinates are given already."""
+        return False
+
+    @property
+    def tuning(self) -> Tuning:
+        """The kernel's."""
+        return self.kernel.tuning
+
+    def with_parameters(self, values: Mapping[str, Any]) -> "BlockTransition":
+        """Return the transition with some of the kernel's parameters replaced."""
+        return replace(self, kernel=self.kernel.with_parameters(values))
+
+    def effort(self, level: int, step_limit: float) -> tuple[float, int]:
+        """Return the kernel's step size and number of steps of an effort level."""
+        return self.kernel.effort(level, step_limit)
+
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return the kernel's cost, shape ``(K,)``."""
+        return self.kernel.cost(betas)
+
+    def step_sizes(self, betas: np.ndarray) -> np.ndarray:
+        """Return the kernel's step sizes, shape ``(K,)``."""
+        return self.kernel.step_sizes(betas)
 
     def init(self, key: jax.Array, position: jax.Array) -> PyTree:
         """Draw the kernel's auxiliary variables."""
         return self.kernel.init(key, position[:, jnp.asarray(self.coordinates)])
 
-    def at(self, beta: Scalar) -> Self:
+    def at(self, beta: Scalar) -> "BlockTransition":
         """Return the transition with the kernel's parameters at ``beta``."""
         return replace(self, kernel=self.kernel.at(beta))
 
-    def reversal(self) -> Self:
+    def reversal(self) -> "BlockTransition":
         """Return the reversed kernel on the same coordinates."""
-        return replace(self, kernel=reversal_of(self.kernel))
+        return replace(self, kernel=self.kernel.reversal())
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -98,14 +138,14 @@ class BlockTransition:
         inner = state._replace(position=whole[:, jnp.asarray(given)])
         conditional = ConditionalPath(path, whole, given)
         inner, info = self.kernel.step(key, inner, conditional, beta)
-        new = inner._replace(position=merged(whole, inner.position, given))
-        return new, info._replace(nan_position=merged(whole, info.nan_position, given))
+        new = inner._replace(position=merge_columns(whole, inner.position, given))
+        return new, info._replace(nan_position=merge_columns(whole, info.nan_position, given))
 
 
-def merged(whole: jax.Array, part: jax.Array, coordinates: Sequence[int]) -> jax.Array:
-    """Return ``whole``, shape ``(n, d)``, with some columns replaced by those of ``part``.
+def merge_columns(whole: jax.Array, part: jax.Array, coordinates: Sequence[int]) -> jax.Array:
+    """Replace some columns of ``whole``, shape ``(n, d)``, by those of ``part``.
 
-    Runs of neighbours are concatenated: XLA's scatter on the CPU is a loop over its elements.
+    Runs of neighbouring columns are concatenated: XLA's scatter on the CPU is a loop over elements.
     """
     inside = set(coordinates)
     pieces, taken = [], 0

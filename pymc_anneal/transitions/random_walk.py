@@ -4,21 +4,28 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo
+from pymc_anneal.base.contracts import (
+    KernelState,
+    Parameter,
+    Path,
+    Scalar,
+    StepInfo,
+    Transition,
+    Tuning,
+)
 from pymc_anneal.transitions.metropolis import (
-    Memoryless,
     accept_reject,
+    apply_scale,
     nan_without_divergence,
-    proposals,
     repeat,
-    scaled,
 )
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class RandomWalkMetropolis(Memoryless):
+class RandomWalkMetropolis(Transition):
     """Gaussian random walk, for densities without gradients.
 
     Parameters
@@ -37,13 +44,17 @@ class RandomWalkMetropolis(Memoryless):
     scale: Parameter = None
     target_accept: float = field(default=0.3, metadata={"static": True})
 
-    def cost(self, n_steps: int) -> int:
-        """Return the evaluations of gradient or density of a transition."""
-        return n_steps
+    @property
+    def tuning(self) -> Tuning:
+        """Step size, number of proposals and scale."""
+        return Tuning(
+            {"step_size": self.step_size, "n_steps": self.n_steps, "scale": self.scale},
+            target_accept=self.target_accept,
+        )
 
-    def effort(self, rung: int, step_limit: float) -> tuple[float, int]:
-        """Return step size and number of proposals of a rung of the pilot's ladder."""
-        return step_limit, proposals(rung)
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        """Return a density a proposal, shape ``(K,)``."""
+        return np.broadcast_to(np.asarray(self.n_steps), np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -54,11 +65,11 @@ class RandomWalkMetropolis(Memoryless):
             key_noise, key_accept = jax.random.split(key)
             start = state.position
             noise = jax.random.normal(key_noise, start.shape, start.dtype)
-            position = start + self.step_size * scaled(jnp.asarray(self.scale), noise)
+            position = start + self.step_size * apply_scale(jnp.asarray(self.scale), noise)
             proposal = KernelState(position, path.evaluate(position), ())
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
             new, accept = accept_reject(key_accept, change, proposal, state)
-            bad = nan_without_divergence(path, beta, proposal, jnp.zeros(len(start)))
-            return new, StepInfo(accept, bad, position)
+            nan = nan_without_divergence(path, beta, proposal, jnp.zeros(len(start)))
+            return new, StepInfo(accept, nan, position)
 
         return repeat(move, key, state, self.n_steps)

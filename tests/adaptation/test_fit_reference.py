@@ -126,7 +126,7 @@ class TestSampleAIS:
             model=model, reference=reference, progressbar=False, random_seed=[1, 2]
         )
         found = pma.log_evidence(idata)
-        assert found.verdict == "trust"
+        assert found.verdict.trusted
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         assert found.barrier < 3
         assert group(idata, "evidence").attrs["reference"] != "prior"

@@ -153,7 +153,7 @@ class TestSampleAis:
     def test_moment(self) -> None:
         idata, found, z = evidence("moment")
         assert abs(z) < 4
-        assert found.verdict == "trust"
+        assert found.verdict.trusted
         assert idata["evidence"].attrs["path"] == "MomentSplinePath"
 
     def test_moments_of_given_draws(self) -> None:
@@ -241,7 +241,7 @@ def test_errors_without_scores_do_not_cover(monkeypatch: pytest.MonkeyPatch) -> 
     def straight(draws: np.ndarray) -> TailTransform:
         return TailTransform(np.median(draws, axis=0), *np.full((2, draws.shape[1]), 1e6))
 
-    monkeypatch.setattr(TailTransform, "of", straight)
+    monkeypatch.setattr(TailTransform, "from_draws", straight)
     found = scores("student_t_conflict", 20)
     assert stats.chi2.sf((found**2).sum(), len(found)) < 1e-6
 

@@ -200,3 +200,25 @@ class TestSampleAis:
             pm.Normal("y", pm.Normal("mu"), observed=1.0)
         with pytest.raises(ValueError, match="leave out `resample`"):
             pma.sample_ais(resample="ess", reverse_from="draws", model=model)
+
+
+class TestResample:
+    def test_shares(self) -> None:
+        # Systematic resampling: every particle comes up its share of the draws, rounded.
+        rng = np.random.default_rng(1)
+        log_weight = np.log(
+            [0.5, 0.2, 0.0, 0.3], where=[True, True, False, True], out=np.full(4, -np.inf)
+        )
+        counts = np.bincount(resampling.resample(log_weight, 1000, rng), minlength=4)
+        assert counts[2] == 0
+        assert np.abs(counts - [500, 200, 0, 300]).max() <= 1
+
+    def test_order_is_random(self) -> None:
+        rng = np.random.default_rng(2)
+        index = resampling.resample(np.zeros(500), 500, rng)
+        assert sorted(index) == list(range(500))
+        assert abs(np.corrcoef(index, np.arange(500))[0, 1]) < 5 / np.sqrt(500)
+
+    def test_more_draws_than_particles(self) -> None:
+        index = resampling.resample(np.array([0.0, -800.0]), 7, np.random.default_rng(3))
+        assert index.tolist() == [0] * 7

@@ -1,4 +1,4 @@
-"""Bridge sampling: against exact answers, on draws of every kind, and what it refuses."""
+"""Bridge sampling: exact answers, draws of every kind, verdicts and errors."""
 
 import numpy as np
 import pymc as pm
@@ -7,47 +7,10 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
+from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.results.container import dataset
 from tests.problems import by_name
-
-
-class TestBar:
-    def test_four_numbers(self) -> None:
-        """The solution satisfies the equation it is defined by."""
-        a, b = np.array([0.3, -1.2]), np.array([0.9, 0.1])
-        found = bar(a, b)
-        z = np.exp(found.log_evidence)
-        numerator = np.mean(np.exp(a) / (0.5 + 0.5 * np.exp(a) / z))
-        assert z == pytest.approx(numerator / np.mean(1 / (0.5 + 0.5 * np.exp(b) / z)), rel=1e-11)
-        assert found.forward_terms.mean() == pytest.approx(found.reverse_terms.mean(), rel=1e-11)
-
-    @pytest.mark.parametrize("shift", [-1e4, 30.0, 5e5])
-    def test_a_constant_shifts_the_answer(self, shift) -> None:
-        a, b = np.array([0.3, -1.2, -np.inf]), np.array([0.9, 0.1])
-        plain, shifted = bar(a, b), bar(a + shift, b + shift)
-        assert shifted.log_evidence == pytest.approx(plain.log_evidence + shift, abs=1e-9)
-        assert shifted.mcse() == pytest.approx(plain.mcse(), rel=1e-6)
-
-    def test_error_of_normal_work(self) -> None:
-        """Normal log weights of variance s^2, half of it to either side of log Z."""
-        rng, found = np.random.default_rng(1), []
-        for _ in range(400):
-            a, b = rng.normal(0.7, np.sqrt(2), 100), rng.normal(2.7, np.sqrt(2), 150)
-            estimate = bar(a, b)
-            found.append((estimate.log_evidence - 1.7, estimate.mcse()))
-        error, mcse = np.transpose(found)
-        assert abs(error.mean()) < 4 * error.std() / 20
-        assert error.std() == pytest.approx(np.sqrt((mcse**2).mean()), rel=0.15)
-
-    @pytest.mark.parametrize(
-        ("a", "b"),
-        [([], [1.0]), ([1.0], []), ([np.nan], [1.0]), ([1.0], [-np.inf]), ([-np.inf], [1.0])],
-    )
-    def test_bad_weights(self, a, b) -> None:
-        with pytest.raises(ValueError, match="Expected forward log weights"):
-            bar(np.array(a), np.array(b))
 
 
 def posterior(**values) -> object:
@@ -141,23 +104,25 @@ class TestExact:
 class TestVerdict:
     def test_trust(self) -> None:
         found = bridge_evidence(normal_draws(1), model=normal_model(), random_seed=1)
-        assert found.verdict == "trust"
+        assert found.verdict == Verdict("trust")
         assert np.isnan(found.barrier)
         assert "barrier" not in repr(found)
 
     def test_chains_that_disagree(self) -> None:
         mu = normal_draws(1)["posterior"]["mu"].values + np.array([[0], [0], [2.0], [2.0]])
         found = bridge_evidence(posterior(mu=mu), model=normal_model(), random_seed=1)
-        assert "have not converged" in found.verdict
+        assert found.verdict.status == "do not trust"
+        assert "have not converged" in str(found.verdict)
 
     def test_error_above_the_target(self) -> None:
         found = bridge_evidence(
             normal_draws(1), model=normal_model(), target_mcse=1e-5, random_seed=1
         )
-        assert found.verdict.startswith("more draws needed: the error")
+        assert found.verdict.status == "more draws needed"
+        assert "the error" in found.verdict.reasons[0]
 
 
-class TestRefusals:
+class TestErrors:
     def test_no_posterior(self) -> None:
         with pytest.raises(ValueError, match="group 'posterior', found dict"):
             bridge_evidence({}, model=normal_model())

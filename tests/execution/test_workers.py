@@ -1,4 +1,4 @@
-"""The same bits on any executor; what happens when a worker or a block is lost."""
+"""The same bits on any executor; lost workers, failing blocks, interruption."""
 
 import multiprocessing
 import os
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-import pymc as pm
 import pytest
 
 import pymc_anneal as pma
 
 from pymc_anneal.annealing.block import Block, BlockResult
+from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.execution.workers import check_executor, run_blocks
-from pymc_anneal.model.pickling import PicklableFunction
 from tests.cases import normal_model
 
 KERNEL = pma.HMC(0.5, 2, 0.6)
@@ -78,28 +78,6 @@ def lose_the_first(number: int) -> None:
         raise ConnectionError("the worker went away")
 
 
-class TestPortable:
-    def test_it_is_one_object_in_a_process(self) -> None:
-        first, second = (pickle.loads(pickle.dumps(compiled().log_terms)) for _ in range(2))
-        assert first is second
-        assert isinstance(first, PicklableFunction)
-
-    def test_it_computes_the_same(self) -> None:
-        position = compiled().sample_prior(np.random.SeedSequence(2), 1)[0]
-        copy = pickle.loads(pickle.dumps(compiled().log_terms))
-        assert copy(jnp.asarray(position)) == compiled().log_terms(jnp.asarray(position))
-
-    def test_the_data_are_those_of_the_time_of_compiling(self) -> None:
-        with pm.Model() as model:
-            y = pm.Data("y", np.array([1.0]))
-            pm.Normal("observed", pm.Normal("mu"), 1.0, observed=y)
-        made = pma.compile_model(model)
-        before = made.log_terms(jnp.zeros(1))
-        with model:
-            pm.set_data({"y": np.array([5.0])})
-        assert pickle.loads(pickle.dumps(made.log_terms))(jnp.zeros(1)) == before
-
-
 def same(first: list[BlockResult], second: list[BlockResult]) -> None:
     assert len(first) == len(second)
     for a, b in zip(first, second, strict=True):
@@ -114,6 +92,18 @@ def in_threads() -> list[BlockResult]:
 
 
 class TestSameBits:
+    @pytest.mark.parametrize("workers", [1, 4])
+    def test_any_number_of_threads(self, workers: int) -> None:
+        with ThreadPoolExecutor(workers) as executor:
+            same(run_blocks(blocks(4), executor), in_threads())
+
+    def test_a_block_by_itself(self) -> None:
+        same([run_block(blocks(4)[2])], in_threads()[2:3])
+
+    def test_chains_and_blocks_differ(self) -> None:
+        weights = np.concatenate([r.log_weight.ravel() for r in in_threads()])
+        assert len(np.unique(weights)) == len(weights)
+
     def test_through_pickles(self) -> None:
         same(run_blocks(blocks(4), Serial()), in_threads())
 
@@ -135,6 +125,12 @@ class TestSameBits:
         seen = []
         run_blocks(blocks(3), Serial(), lambda i, progress: seen.append((i, progress.step)))
         assert sorted(seen) == [(0, 6), (1, 6), (2, 6)]
+
+
+def nan_block() -> Block:
+    path = pma.GeometricPath(lambda x: LogTerms(-(x**2).sum(), jnp.nan * x[0]))
+    seed = np.random.SeedSequence(1)
+    return Block(path, KERNEL, pma.linear_schedule(3), np.ones((4, 1)), 2, seed)
 
 
 class TestLosses:
@@ -159,16 +155,25 @@ class TestLosses:
                     raise BrokenProcessPool("a process died")
                 return super().submit(function, *args, **kwargs)
 
-        with pytest.warns(UserWarning, match="blocks that are left run in threads"):
+        with pytest.warns(UserWarning, match="remaining blocks run in threads"):
             same(run_blocks(blocks(4), Broken()), in_threads())
 
+    def test_an_error_of_the_display(self) -> None:
+        def report(index: int, progress: BlockProgress) -> None:
+            if index == 1:
+                raise RuntimeError("the display broke")
+
+        with ThreadPoolExecutor(2) as executor, pytest.raises(RuntimeError, match="display broke"):
+            run_blocks(blocks(3), executor, report)
+
+    def test_nan_in_threads(self) -> None:
+        with ThreadPoolExecutor(2) as executor, pytest.raises(NanDensityError):
+            run_blocks([nan_block()] * 2, executor)
+
     def test_nan_is_not_tried_again(self) -> None:
-        path = pma.GeometricPath(lambda x: LogTerms(-(x**2).sum(), jnp.nan * x[0]))
-        seed = np.random.SeedSequence(1)
-        block = Block(path, KERNEL, pma.linear_schedule(3), np.ones((4, 1)), 2, seed)
         executor = Serial()
         with pytest.raises(NanDensityError) as caught:
-            run_blocks([block], executor)
+            run_blocks([nan_block()], executor)
         assert executor.calls == 1
         np.testing.assert_array_equal(caught.value.position, [1.0])
 
@@ -184,6 +189,27 @@ class TestLosses:
                 results = run_blocks(work, executor)
         with ThreadPoolExecutor(2) as threads:
             same(results, run_blocks(work, threads))
+
+
+class Interrupting(Serial):
+    """Runs the first blocks, and receives Ctrl-C at the next one."""
+
+    def __init__(self, done: int):
+        super().__init__(partial(self._interrupt, done))
+
+    @staticmethod
+    def _interrupt(done: int, number: int) -> None:
+        if number > done:
+            raise KeyboardInterrupt
+
+
+class TestInterruption:
+    def test_finished_blocks_are_returned(self) -> None:
+        same(run_blocks(blocks(4), Interrupting(2)), in_threads()[:2])
+
+    def test_no_block_had_finished(self) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            run_blocks(blocks(3), Interrupting(0))
 
 
 def test_not_an_executor() -> None:
@@ -231,7 +257,7 @@ class TestDask:
 MPI_RUN = """
 import numpy as np
 from mpi4py.futures import MPIPoolExecutor
-from tests.test_executors import log_weights
+from tests.execution.test_workers import log_weights
 with MPIPoolExecutor(2) as executor:
     np.save(r"{file}", log_weights(executor))
 """

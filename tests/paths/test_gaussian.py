@@ -1,4 +1,4 @@
-"""Gaussians as an exponential family, and the theorems about averages of its parameters."""
+"""Gaussians as an exponential family, and theorems on averages of their parameters."""
 
 import jax
 import jax.numpy as jnp
@@ -7,13 +7,10 @@ import pytest
 
 from scipy import integrate, stats
 
-from pymc_anneal.paths.gaussian import Gaussian, GaussianPath, geometric_average, moment_average
+from pymc_anneal.paths import Gaussian, GaussianPath, geometric_average, moment_average
+from pymc_anneal.paths.gaussian import Average
 
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+both_averages = pytest.mark.parametrize("average", [geometric_average, moment_average])
 
 
 def two() -> tuple[Gaussian, Gaussian]:
@@ -22,13 +19,13 @@ def two() -> tuple[Gaussian, Gaussian]:
     return first, second
 
 
-def equal(distance: float) -> GaussianPath:
-    """Return the moment path between unit normals so many standard deviations apart."""
+def unit_normals(distance: float) -> GaussianPath:
+    """Return the moment path between two unit normals, ``distance`` apart."""
     ends = [Gaussian(np.array([m]), np.eye(1)) for m in (0.0, distance)]
-    return GaussianPath(*ends, np.array(True))
+    return GaussianPath(*ends, moment_average)
 
 
-def flat(parameters) -> np.ndarray:
+def flatten(parameters) -> np.ndarray:
     return np.concatenate([np.ravel(p) for p in parameters])
 
 
@@ -39,7 +36,7 @@ def metric(path: GaussianPath, beta: float) -> float:
         jax.jvp(lambda b, get=get: get(path.at(b)), (jnp.asarray(beta),), (one,))[1]
         for get in (lambda g: g.natural, lambda g: g.moments)
     ]
-    return float(flat(slope[0]) @ flat(slope[1]))
+    return float(flatten(slope[0]) @ flatten(slope[1]))
 
 
 def test_natural_parameters_round_trip() -> None:
@@ -52,7 +49,7 @@ def test_natural_parameters_round_trip() -> None:
 def test_normaliser() -> None:
     gaussian = two()[0]
     x = np.array([[0.3, -1.2], [2.0, 0.4]])
-    path = GaussianPath(gaussian, gaussian, np.array(False))
+    path = GaussianPath(gaussian, gaussian, geometric_average)
     density = path.log_density(jnp.asarray(x), 0.0) - gaussian.log_normaliser()
     expected = stats.multivariate_normal(gaussian.mean, gaussian.covariance).logpdf(x)
     np.testing.assert_allclose(density, expected, rtol=1e-12)
@@ -66,25 +63,25 @@ def test_draws() -> None:
     np.testing.assert_allclose(np.cov(draws.T), gaussian.covariance, atol=0.02)
 
 
-def test_averages_average_what_they_say() -> None:
+def test_averages_of_natural_parameters_and_of_moments() -> None:
     first, second = two()
     beta = 0.3
     natural = geometric_average(first, second, beta).natural
-    expected = (1 - beta) * flat(first.natural) + beta * flat(second.natural)
-    np.testing.assert_allclose(flat(natural), expected, rtol=1e-11)
+    expected = (1 - beta) * flatten(first.natural) + beta * flatten(second.natural)
+    np.testing.assert_allclose(flatten(natural), expected, rtol=1e-11)
     moments = moment_average(first, second, beta).moments
-    expected = (1 - beta) * flat(first.moments) + beta * flat(second.moments)
-    np.testing.assert_allclose(flat(moments), expected, rtol=1e-11)
+    expected = (1 - beta) * flatten(first.moments) + beta * flatten(second.moments)
+    np.testing.assert_allclose(flatten(moments), expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("moments", [False, True])
-def test_theorem_2_both_paths_have_the_same_cost(moments: bool) -> None:
+@both_averages
+def test_theorem_2_both_paths_have_the_same_cost(average: Average) -> None:
     # Grosse, Maddison & Salakhutdinov (2013), eq. 17: int g = (eta_1 - eta_0).(s_1 - s_0).
     first, second = two()
-    path = GaussianPath(first, second, np.array(moments))
+    path = GaussianPath(first, second, average)
     cost, _ = integrate.quad(lambda b: metric(path, b), 0, 1, epsabs=1e-8)
-    expected = (flat(second.natural) - flat(first.natural)) @ (
-        flat(second.moments) - flat(first.moments)
+    expected = (flatten(second.natural) - flatten(first.natural)) @ (
+        flatten(second.moments) - flatten(first.moments)
     )
     assert cost == pytest.approx(expected, rel=1e-7)
 
@@ -93,8 +90,8 @@ def test_theorem_2_both_paths_have_the_same_cost(moments: bool) -> None:
     ("distance", "length"), [(2.0, 1.925), (5.0, 3.928), (10.0, 5.772), (30.0, 8.842)]
 )
 def test_length_of_the_moment_path(distance: float, length: float) -> None:
-    path = equal(distance)
-    # Most of it lies at the ends: substitute beta = sin^2.
+    path = unit_normals(distance)
+    # Most of the length lies at the ends: substitute beta = sin^2.
     found, _ = integrate.quad(
         lambda t: np.sqrt(metric(path, np.sin(t) ** 2)) * np.sin(2 * t), 0, np.pi / 2, epsabs=1e-6
     )
@@ -102,9 +99,9 @@ def test_length_of_the_moment_path(distance: float, length: float) -> None:
     assert found <= np.pi + np.sqrt(2) * np.log(1 + distance**2 / 4)  # the paper's bound
 
 
-@pytest.mark.parametrize("moments", [False, True])
-def test_path_contract(moments: bool) -> None:
-    path = GaussianPath(*two(), np.array(moments))
+@both_averages
+def test_path_contract(average: Average) -> None:
+    path = GaussianPath(*two(), average)
     x = jnp.asarray(np.random.default_rng(2).normal(size=(5, 2)))
     ratio = path.log_ratio(x, 0.2, 0.7)
     difference = path.log_density(x, 0.7) - path.log_density(x, 0.2)

@@ -16,12 +16,6 @@ def position() -> np.ndarray:
     return log_gamma_draws(0.3, 40, np.random.default_rng(1))
 
 
-@pytest.fixture(autouse=True)
-def _double_precision():
-    with jax.enable_x64(True):
-        yield
-
-
 @parametrize("case", PATHS)
 class TestContract:
     def test_ends(self, case: PathCase, position: np.ndarray) -> None:

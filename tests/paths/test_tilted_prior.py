@@ -1,4 +1,4 @@
-"""The tilted prior, its splines, and the theorems on moment averages, all by quadrature."""
+"""Tilted priors, their splines and the theorems on moment averages, by quadrature."""
 
 from dataclasses import dataclass, replace
 
@@ -14,18 +14,12 @@ from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 
 
-@pytest.fixture(autouse=True)
-def _double_precision():
-    with jax.enable_x64(True):
-        yield
-
-
 def normal_prior(log_likelihood):
     return lambda x: LogTerms(-0.5 * x[0] ** 2, log_likelihood(x[0]))
 
 
 def half_normal_scale(x: jax.Array) -> LogTerms:
-    """Log of a half-normal scale, fifty residuals twenty times as large."""
+    """Return the terms of a log scale: half-normal prior, 50 residuals of root mean square 20."""
     log_prior = x[0] - 0.5 * jnp.exp(2 * x[0])
     return LogTerms(log_prior, -50 * x[0] - 10_000 * jnp.exp(-2 * x[0]))
 
@@ -36,7 +30,7 @@ def two_peaks(x: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class Line:
-    """A model with one parameter, a range that holds it, and the lengths of its two paths."""
+    """A model of one parameter on ``[low, high]``, and the lengths of its two paths."""
 
     name: str
     log_terms: object
@@ -46,7 +40,7 @@ class Line:
     spline: float
 
 
-# Prior N(0, 1) unless said otherwise; 11 uniform knots, T = (V, x, x^2).
+# Prior N(0, 1) except for log_sigma; 11 uniform knots, T = (V, x, x^2).
 LINES = [
     Line("normal", normal_prior(lambda x: -0.5 * ((x - 5) / 0.3) ** 2), -8, 9, 7.37, 5.39),
     Line(
@@ -77,7 +71,7 @@ class Grid:
         self.statistics = np.asarray(self.terms.statistics)
 
     def distribution(self, eta: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the probabilities of the points and the log normaliser."""
+        """Return the probabilities of the grid points and the log normaliser."""
         log_density = np.asarray(self.terms.log_base) + self.statistics @ eta
         top = log_density.max()
         weight = np.exp(log_density - top)
@@ -92,8 +86,8 @@ class Grid:
         v = self.statistics @ slope
         return float(p @ (v - p @ v) ** 2)
 
-    def matched(self, wanted: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        """Solve for the natural parameters by Newton steps with a line search."""
+    def match(self, wanted: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """Return the natural parameters of moments, by Newton steps with a line search."""
         for _ in range(500):
             p, log_z = self.distribution(eta)
             mean = p @ self.statistics
@@ -115,22 +109,22 @@ class Grid:
         return eta
 
     def spline(self, knots: np.ndarray) -> MomentSplinePath:
-        """Fit the moment-average spline, exactly."""
+        """Return the exact moment-average spline."""
         first, last = self.mean(np.zeros(3)), self.mean(self.family.posterior)
         natural = [np.zeros(3)]
         for beta in knots[1:-1]:
-            natural.append(self.matched((1 - beta) * first + beta * last, natural[-1]))
+            natural.append(self.match((1 - beta) * first + beta * last, natural[-1]))
         return MomentSplinePath(self.family, knots, np.array([*natural, self.family.posterior]))
 
 
 def both_ends(n: int) -> np.ndarray:
-    """Points from 0 to 1, dense at both."""
+    """Return points from 0 to 1, dense at both ends."""
     half = np.geomspace(1e-9, 0.5, n)
     return np.concatenate([[0.0], half, 1 - half[-2::-1], [1.0]])
 
 
 def length(grid: Grid, path: MomentSplinePath) -> float:
-    """Integral of the root of the Fisher information over a spline."""
+    """Return the integral of the root of the Fisher information over a spline."""
     total = 0.0
     for start, stop in zip(path.natural[:-1], path.natural[1:], strict=True):
         share = both_ends(150)
@@ -172,10 +166,10 @@ def test_equal_cost_functionals(solved) -> None:
 
 
 def test_knots_have_the_averaged_moments(solved) -> None:
-    """The variational interpretation: the knot is nearest to both ends in the weighted sense.
+    """The variational interpretation (Grosse et al. 2013, eq. 16).
 
-    ``(1 - beta) KL(p_0 | p) + beta KL(p_1 | p)`` is least where the moments are the averages
-    (Grosse et al. 2013, section 4), so any other natural parameter does worse.
+    ``(1 - beta) KL(p_0 | p) + beta KL(p_1 | p)`` is smallest if the moments are the averages, so
+    any other natural parameters give a larger value.
     """
     _, grid, spline = solved
     first, last = grid.mean(np.zeros(3)), grid.mean(grid.family.posterior)
@@ -192,7 +186,7 @@ def test_knots_have_the_averaged_moments(solved) -> None:
 
 
 class TestBounded:
-    """Coordinates are bounded, so that any tilt of any prior has an integral."""
+    """Bounded coordinates: any tilt of any prior is integrable."""
 
     @pytest.fixture
     def family(self) -> TiltedPrior:
@@ -201,23 +195,23 @@ class TestBounded:
         ends = rng.standard_cauchy((400, 1)), rng.normal(3, 0.7, (400, 1))
         return TiltedPrior.around(base, *ends, "squares")
 
-    def test_inside_they_are_the_coordinates(self, family: TiltedPrior) -> None:
+    def test_equal_to_the_coordinates_inside(self, family: TiltedPrior) -> None:
         x = jnp.linspace(-2.0, 5.0, 9)[:, None]
-        z = (family.scores(x)[:, 0] - family.centre) / family.scale
+        z = (family.tail_transform(x)[:, 0] - family.centre) / family.scale
         np.testing.assert_allclose(family.evaluate(x).statistics[:, 1], z, rtol=2e-3)
 
-    def test_far_outside_they_stand_still(self, family: TiltedPrior) -> None:
-        plain = replace(family, scores=None)
+    def test_constant_far_outside(self, family: TiltedPrior) -> None:
+        plain = replace(family, tail_transform=None)
         statistics = plain.evaluate(jnp.array([[1e6], [1e9]])).statistics[:, 1:]
         np.testing.assert_allclose(statistics[0], statistics[1], rtol=1e-6)
         np.testing.assert_allclose(statistics[1, 0], family.bound[0], rtol=1e-6)
 
-    def test_scores_stay_within_the_bound(self, family: TiltedPrior) -> None:
+    def test_within_the_bound(self, family: TiltedPrior) -> None:
         x = jnp.array([[1e3], [1e6], [1e300]])
         s = np.abs(family.evaluate(jnp.concatenate([-x, x])).statistics[:, 1])
         assert (s < family.bound[0]).all()
 
-    def test_a_coordinate_that_never_changes(self) -> None:
+    def test_constant_coordinate(self) -> None:
         base = pma.GeometricPath(lambda x: LogTerms(0.0 * x[0], x[0]))
         family = TiltedPrior.around(base, np.ones((5, 1)), np.ones((5, 1)))
         assert np.isfinite(family.evaluate(jnp.ones((2, 1))).statistics).all()
@@ -231,7 +225,7 @@ def test_zero_likelihood() -> None:
     path = MomentSplinePath(family, np.array([0.0, 0.5, 1.0]), np.array([[0, 0], [0, 0.2], [1, 0]]))
     values = path.evaluate(jnp.array([[-1.0], [2.0]]))
     np.testing.assert_array_equal(path.log_density(values, 0.0), [-0.5, -2.0])
-    # Also where the likelihood is raised to the power zero: all but the prior have one support.
+    # eta_V is 0 on the first segment, yet all densities but the prior share one support.
     assert np.isneginf(path.log_density(values, 0.25)[0])
     assert np.isneginf(path.log_ratio(values, 0.0, 0.25)[0])
     assert np.isfinite(path.log_density(values, 0.25)[1])

@@ -285,7 +285,7 @@ class TestResult:
 
     def test_evidence_of_both_directions(self, result) -> None:
         evidence = pma.log_evidence(result)
-        assert evidence.verdict == "trust"
+        assert evidence.verdict.trusted
         assert evidence.mcse < 0.1
 
     def test_words(self, result) -> None:

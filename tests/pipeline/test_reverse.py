@@ -22,7 +22,6 @@ import pymc_anneal as pma
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import container, group
-from pymc_anneal.evidence.bennett import disagreement
 from pymc_anneal.execution.blocks import anneal
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.results.container import dataset
@@ -113,30 +112,6 @@ def test_both_directions_cost_the_same() -> None:
         assert run.evaluations == 20 * (7 + 7 + 5 + 9)
 
 
-class TestDisagreement:
-    @pytest.mark.slow
-    def test_normal_work(self) -> None:
-        """TailTransform of weights that fit together are standard normal."""
-        rng = np.random.default_rng(1)
-        scores = [
-            disagreement(rng.normal(-1, np.sqrt(2), 400), rng.normal(1, np.sqrt(2), 300))
-            for _ in range(200)
-        ]
-        assert abs(np.mean(scores)) < 4 / np.sqrt(200)
-        assert 0.8 < np.std(scores) < 1.25
-
-    def test_a_constant_changes_nothing(self) -> None:
-        rng = np.random.default_rng(2)
-        a, b = rng.normal(-1, 1, 100), rng.normal(0, 1, 100)
-        assert disagreement(a + 1e4, b + 1e4) == pytest.approx(disagreement(a, b), rel=1e-6)
-
-    def test_work_that_does_not_fit(self) -> None:
-        """The reverse runs too far up by half a nat."""
-        rng = np.random.default_rng(3)
-        a, b = rng.normal(-1, np.sqrt(2), 2000), rng.normal(1.5, np.sqrt(2), 2000)
-        assert abs(disagreement(a, b)) > 4
-
-
 @pytest.fixture(scope="module")
 def schools():
     problem = by_name("eight_schools")
@@ -169,7 +144,7 @@ class TestSampleAIS:
         )
         found = pma.log_evidence(idata)
         numbers = group(idata, "evidence")
-        assert found.verdict == "trust"
+        assert found.verdict.trusted
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert found.mcse < float(numbers["lower_bound_mcse"])
         assert found.interval[0] < found.log_evidence < found.interval[1]
@@ -231,7 +206,7 @@ class TestSampleAIS:
             progressbar=False,
             random_seed=5,
         )
-        verdict = pma.log_evidence(idata).verdict
+        verdict = str(pma.log_evidence(idata).verdict)
         assert verdict.startswith("do not trust")
         assert "not of the posterior" in verdict
 
@@ -246,7 +221,7 @@ class TestSampleAIS:
         settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
         idata = pma.sample_ais(50, reverse_from="draws", **settings)
         found = pma.log_evidence(idata)
-        assert "interrupted" in found.verdict
+        assert "interrupted" in str(found.verdict)
         assert found.log_evidence == pma.log_evidence(pma.sample_ais(50, **settings)).log_evidence
 
     @pytest.mark.parametrize("value", ["posterior", 3, {}])

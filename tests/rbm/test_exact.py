@@ -8,39 +8,45 @@ from scipy.special import expit
 
 from pymc_anneal import rbm
 from pymc_anneal.rbm import exact
-from pymc_anneal.rbm.exact import MAX_UNITS, Moments, log_partition_function, moments, sample_exact
+from pymc_anneal.rbm.exact import (
+    MAX_UNITS,
+    Moments,
+    exact_moments,
+    log_partition_function,
+    sample_exact,
+)
 from pymc_anneal.rbm.model import RBM
 from tests.rbm_cases import (
-    enumerated,
-    enumerated_hidden,
+    enumerate_hidden_states,
+    enumerate_states,
     flat,
     frequencies_agree,
     index_of,
-    machine,
     mean_agrees,
     parameters,
+    random_rbm,
     states,
 )
 
-# Layers of either order; more than ten units are split into high and low digits.
+# Either layer may be the smaller; more than eight units are split into high and low bits.
 SHAPES = [(4, 3), (3, 4), (12, 11), (11, 12)]
 
 
 def transposed(model: RBM) -> RBM:
-    """The machine with its layers exchanged."""
+    """Return the RBM with its layers exchanged."""
     return RBM(model.hidden_bias, model.visible_bias, model.weights.T)
 
 
 @pytest.fixture(scope="module", params=SHAPES, ids=str)
 def case(request):
-    model = machine(*request.param, seed=sum(request.param), scale=0.6)
-    return model, enumerated(model)
+    model = random_rbm(*request.param, seed=sum(request.param), scale=0.6)
+    return model, enumerate_states(model)
 
 
 def test_the_two_references_agree() -> None:
-    model = machine(6, 4)
-    log_z, found = enumerated_hidden(model)
-    both = enumerated(model)
+    model = random_rbm(6, 4)
+    log_z, found = enumerate_hidden_states(model)
+    both = enumerate_states(model)
     assert log_z == pytest.approx(both.log_z, rel=1e-13)
     np.testing.assert_allclose(flat(found), flat(both.moments), rtol=1e-12)
 
@@ -54,7 +60,7 @@ class TestAgainstEnumeration:
 
     def test_moments(self, case) -> None:
         model, expected = case
-        found = moments(model)
+        found = exact_moments(model)
         assert isinstance(found, Moments)
         assert [m.shape for m in found] == [m.shape for m in expected.moments]
         np.testing.assert_allclose(flat(found), flat(expected.moments), rtol=1e-10, atol=1e-13)
@@ -66,34 +72,37 @@ class TestAgainstEnumeration:
         assert frequencies_agree(draws, expected.probability)
 
     def test_wrong_twins_are_found(self) -> None:
-        model = machine(4, 3, seed=7, scale=0.6)
-        wrong, expected = RBM(*jax.tree.leaves(model)[:2], model.weights + 0.1), enumerated(model)
+        model = random_rbm(4, 3, seed=7, scale=0.6)
+        wrong, expected = (
+            RBM(*jax.tree.leaves(model)[:2], model.weights + 0.1),
+            enumerate_states(model),
+        )
         assert log_partition_function(wrong) != pytest.approx(expected.log_z, rel=1e-3)
-        assert not np.allclose(flat(moments(wrong)), flat(expected.moments), rtol=1e-3)
+        assert not np.allclose(flat(exact_moments(wrong)), flat(expected.moments), rtol=1e-3)
         draws = sample_exact(wrong, 20_000, random_seed=1)
         assert not frequencies_agree(draws, expected.probability)
 
-    def test_digits_of_the_wrong_order_are_found(self, monkeypatch) -> None:
-        model, right = machine(12, 11, seed=23, scale=0.6), exact._bits
+    def test_bits_of_the_wrong_order_are_found(self, monkeypatch) -> None:
+        model, right = random_rbm(12, 11, seed=23, scale=0.6), exact._bits
         monkeypatch.setattr(exact, "_bits", lambda *a: right(*a)[..., ::-1])
         draws = sample_exact(model, 19_999, random_seed=1)  # compiled afresh
-        assert not frequencies_agree(draws, enumerated(model).probability)
+        assert not frequencies_agree(draws, enumerate_states(model).probability)
 
 
-class TestHardMachines:
+class TestHardCases:
     @pytest.mark.parametrize(
         ("shape", "scale"), [((5, 4), 30.0), ((5, 4), 300.0), ((4, 5), 300.0), ((12, 11), 300.0)]
     )
     def test_large_weights(self, shape: tuple[int, int], scale: float) -> None:
         # A naive product of 1 + e^x overflows.
-        model = machine(*shape, seed=3, scale=scale)
-        expected = enumerated(model)
+        model = random_rbm(*shape, seed=3, scale=scale)
+        expected = enumerate_states(model)
         assert expected.log_z > 50
         assert log_partition_function(model) == pytest.approx(expected.log_z, rel=1e-12)
-        np.testing.assert_allclose(flat(moments(model)), flat(expected.moments), atol=1e-9)
+        np.testing.assert_allclose(flat(exact_moments(model)), flat(expected.moments), atol=1e-9)
 
     def test_a_naive_product_would_overflow(self) -> None:
-        model = machine(5, 4, seed=3, scale=300.0)
+        model = random_rbm(5, 4, seed=3, scale=300.0)
         field = model.visible_bias + states(4) @ model.weights.T
         with np.errstate(over="ignore"):
             assert np.isinf(np.log(np.prod(1 + np.exp(field), axis=1))).any()
@@ -101,17 +110,17 @@ class TestHardMachines:
     @pytest.mark.parametrize("n_visible", [512, 513, 1025])
     def test_long_products(self, n_visible: int) -> None:
         # Fields near zero, where every factor is close to 2 and 2^1025 is infinite.
-        model = machine(n_visible, 3, seed=4, scale=0.05)
-        log_z, expected = enumerated_hidden(model)
+        model = random_rbm(n_visible, 3, seed=4, scale=0.05)
+        log_z, expected = enumerate_hidden_states(model)
         assert log_partition_function(model) == pytest.approx(log_z, rel=1e-13)
         assert log_partition_function(transposed(model)) == pytest.approx(log_z, rel=1e-13)
-        np.testing.assert_allclose(flat(moments(model)), flat(expected), rtol=1e-10)
+        np.testing.assert_allclose(flat(exact_moments(model)), flat(expected), rtol=1e-10)
 
     def test_samples_of_many_units(self) -> None:
         # Symmetric under the exchange of 0 and 1, so that all hidden states matter.
         weights = np.random.default_rng(5).normal(0.0, 0.1, (600, 3))
         model = RBM(-weights.sum(axis=1) / 2, -weights.sum(axis=0) / 2, weights)
-        log_z, expected = enumerated_hidden(model)
+        log_z, expected = enumerate_hidden_states(model)
         h = states(3)
         field = model.visible_bias + h @ weights.T
         share = np.exp(h @ model.hidden_bias + np.logaddexp(0, field).sum(axis=1) - log_z)
@@ -130,26 +139,26 @@ class TestHardMachines:
         assert log_partition_function(rbm.uniform_reference(12, 11)) == pytest.approx(
             23 * np.log(2), rel=1e-13
         )
-        found = moments(rbm.uniform_reference(12, 11))
+        found = exact_moments(rbm.uniform_reference(12, 11))
         np.testing.assert_allclose(found.visible, 0.5)
         np.testing.assert_allclose(found.products, 0.25)
 
 
-class TestSingleMachines:
-    """A machine of float32 means the numbers it holds; the sums are of double precision."""
+class TestSinglePrecision:
+    """Parameters in float32 are taken as exact; the sums are in double precision."""
 
     def test_sums(self) -> None:
-        single = machine(5, 4, dtype=np.float32)
-        expected = enumerated(single)
+        single = random_rbm(5, 4, dtype=np.float32)
+        expected = enumerate_states(single)
         assert log_partition_function(single) == pytest.approx(expected.log_z, rel=1e-13)
-        np.testing.assert_allclose(flat(moments(single)), flat(expected.moments), rtol=1e-10)
-        assert moments(single).visible.dtype == np.float64
+        np.testing.assert_allclose(flat(exact_moments(single)), flat(expected.moments), rtol=1e-10)
+        assert exact_moments(single).visible.dtype == np.float64
 
     @pytest.mark.parametrize("shape", [(4, 3), (3, 4)])
     def test_samples(self, shape: tuple[int, int]) -> None:
-        single = machine(*shape, dtype=np.float32)
+        single = random_rbm(*shape, dtype=np.float32)
         draws = sample_exact(single, 20_000, random_seed=1)
-        assert frequencies_agree(draws, enumerated(single).probability)
+        assert frequencies_agree(draws, enumerate_states(single).probability)
 
 
 class TestGradient:
@@ -170,14 +179,14 @@ class TestGradient:
 
     @pytest.mark.parametrize("shape", [(4, 3), (3, 4)])
     def test_finite_differences(self, shape: tuple[int, int]) -> None:
-        model = machine(*shape)
+        model = random_rbm(*shape)
         gradient = self.numerical(model)
-        np.testing.assert_allclose(flat(moments(model)), gradient, atol=1e-8)
-        assert np.abs(flat(moments(transposed(model))) - gradient).max() > 1e-2
+        np.testing.assert_allclose(flat(exact_moments(model)), gradient, atol=1e-8)
+        assert np.abs(flat(exact_moments(transposed(model))) - gradient).max() > 1e-2
 
 
 class TestSeeds:
-    model = machine(4, 3)
+    model = random_rbm(4, 3)
 
     def draws(self, seed: int | None) -> np.ndarray:
         return sample_exact(self.model, 20_000, random_seed=seed)
@@ -198,7 +207,7 @@ class TestSeeds:
 
 
 @pytest.mark.parametrize(
-    "function", [log_partition_function, moments, lambda model: sample_exact(model, 3)]
+    "function", [log_partition_function, exact_moments, lambda model: sample_exact(model, 3)]
 )
 class TestTooManyUnits:
     def test_are_refused(self, function) -> None:
@@ -214,9 +223,11 @@ class TestTooManyUnits:
 
 @pytest.mark.parametrize("setting", [True, False])
 def test_the_precision_of_the_caller_does_not_matter(setting: bool) -> None:
-    model = machine(5, 3)
+    model = random_rbm(5, 3)
     with jax.enable_x64(setting):
-        assert log_partition_function(model) == pytest.approx(enumerated(model).log_z, rel=1e-13)
+        assert log_partition_function(model) == pytest.approx(
+            enumerate_states(model).log_z, rel=1e-13
+        )
         assert jax.config.jax_enable_x64 is setting
 
 

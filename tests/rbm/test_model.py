@@ -1,26 +1,20 @@
-"""Restricted Boltzmann machines: what they accept, their densities, and their random numbers."""
+"""Restricted Boltzmann machines: arguments, densities, Gibbs sampling, files, references."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scipy import stats
 from scipy.special import expit, logsumexp
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm.bernoulli import bernoulli, random_bits
-from pymc_anneal.rbm.model import RBM, reference_log_partition_function, softplus
+from pymc_anneal.rbm.model import RBM, reference_log_partition_function
 from tests.rbm_cases import (
-    LEVEL,
-    enumerated,
+    enumerate_states,
     frequencies_agree,
     independent_units,
-    machine,
-    mean_agrees,
+    random_rbm,
     states,
 )
 
@@ -40,14 +34,14 @@ class TestConstruction:
         assert all(x.dtype == dtype for x in jax.tree.leaves(model))
 
     def test_astype(self) -> None:
-        model = machine(3, 2)
+        model = random_rbm(3, 2)
         single = model.astype(np.float32)
         assert isinstance(single, RBM)
         assert all(x.dtype == np.float32 for x in jax.tree.leaves(single))
         np.testing.assert_array_equal(single.weights, model.weights.astype(np.float32))
 
     def test_is_a_pytree(self) -> None:
-        model = machine(3, 2)
+        model = random_rbm(3, 2)
         doubled = jax.tree.map(lambda x: 2 * x, model)
         assert isinstance(doubled, RBM)
         np.testing.assert_array_equal(doubled.hidden_bias, 2 * model.hidden_bias)
@@ -92,8 +86,8 @@ class TestBadData:
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("shape", [(5, 4), (2,), (), (3, 1)])
     def test_number_of_units(self, method: str, shape: tuple[int, ...]) -> None:
-        with pytest.raises(ValueError, match="Data have shape") as caught:
-            getattr(machine(3, 2), method)(np.zeros(shape))
+        with pytest.raises(ValueError, match="`visible` has shape") as caught:
+            getattr(random_rbm(3, 2), method)(np.zeros(shape))
         assert f"shape {shape}, expected (..., 3)" in str(caught.value)
 
     @pytest.mark.parametrize(
@@ -102,17 +96,17 @@ class TestBadData:
     @pytest.mark.parametrize("method", METHODS)
     def test_values(self, method: str, low: float, high: float) -> None:
         data = np.array([[low, high, high]])
-        with pytest.raises(ValueError, match="expected binary values or probabilities in") as found:
-            getattr(machine(3, 2), method)(data)
-        assert f"range from {data.min()} to {data.max()}" in str(found.value)
+        with pytest.raises(ValueError, match="expected binary values or probabilities") as found:
+            getattr(random_rbm(3, 2), method)(data)
+        assert f"`visible` ranges from {data.min()} to {data.max()}" in str(found.value)
 
     def test_start_of_a_sample(self) -> None:
-        with pytest.raises(ValueError, match="Data have shape"):
-            machine(3, 2).sample(4, start=np.zeros((4, 2)), steps=1)
+        with pytest.raises(ValueError, match=r"`start` has shape \(4, 2\)"):
+            random_rbm(3, 2).sample(4, start=np.zeros((4, 2)), steps=1)
 
     def test_log_likelihood(self) -> None:
-        with pytest.raises(ValueError, match="range from 0.0 to 7.0"):
-            machine(3, 2).log_likelihood([[0.0, 7.0, 1.0]], 1.0)
+        with pytest.raises(ValueError, match="ranges from 0.0 to 7.0"):
+            random_rbm(3, 2).log_likelihood([[0.0, 7.0, 1.0]], 1.0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -125,7 +119,7 @@ class TestDensity:
 
     @pytest.mark.parametrize(("n_visible", "n_hidden"), [(4, 3), (3, 5), (1, 1)])
     def test_of_every_state(self, dtype: type, n_visible: int, n_hidden: int) -> None:
-        model, visible = machine(n_visible, n_hidden, dtype=dtype), states(n_visible)
+        model, visible = random_rbm(n_visible, n_hidden, dtype=dtype), states(n_visible)
         expected = self.summed(model, visible)
         np.testing.assert_allclose(
             model.log_density(visible.astype(dtype)), expected, atol=20 * TOLERANCE[dtype]
@@ -135,19 +129,19 @@ class TestDensity:
         )
 
     def test_of_probabilities(self, dtype: type) -> None:
-        model, grey = machine(4, 3, dtype=dtype), np.random.default_rng(2).uniform(size=(6, 4))
+        model, grey = random_rbm(4, 3, dtype=dtype), np.random.default_rng(2).uniform(size=(6, 4))
         expected = self.summed(model, grey)
         np.testing.assert_allclose(model.log_density(grey), expected, atol=20 * TOLERANCE[dtype])
 
     @pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32])
     def test_of_any_type_of_data(self, dtype: type, kind: type) -> None:
-        model, visible = machine(4, 3, dtype=dtype), states(4)
+        model, visible = random_rbm(4, 3, dtype=dtype), states(4)
         expected = self.summed(model, visible)
         found = model.log_density(visible.astype(kind))
         np.testing.assert_allclose(found, expected, atol=20 * TOLERANCE[dtype])
 
     def test_shapes(self, dtype: type) -> None:
-        model = machine(4, 3, dtype=dtype)
+        model = random_rbm(4, 3, dtype=dtype)
         assert np.shape(model.log_density(np.zeros(4))) == ()
         assert model.log_density(np.zeros((2, 5, 4))).shape == (2, 5)
         assert model.log_density(np.zeros((0, 4))).shape == (0,)
@@ -155,15 +149,15 @@ class TestDensity:
         assert model.visible_probability(np.zeros((2, 5, 3))).shape == (2, 5, 4)
 
     def test_log_likelihood_is_a_log_probability(self, dtype: type) -> None:
-        model = machine(4, 3, dtype=dtype)
-        exact = enumerated(model)
+        model = random_rbm(4, 3, dtype=dtype)
+        exact = enumerate_states(model)
         found = model.log_likelihood(states(4), exact.log_z)
         np.testing.assert_allclose(
             np.exp(found), exact.probability, rtol=50 * TOLERANCE[dtype], atol=0
         )
 
     def test_conditionals(self, dtype: type) -> None:
-        model = machine(4, 3, dtype=dtype)
+        model = random_rbm(4, 3, dtype=dtype)
         double, v, h = model.astype(np.float64), states(4), states(3)
         table = (v @ double.visible_bias)[:, None] + h @ double.hidden_bias
         joint = np.exp(table + v @ double.weights @ h.T)
@@ -180,46 +174,41 @@ class TestDensity:
         np.testing.assert_allclose(found, [500.0, 1100.0 + 100.0])
 
 
-def test_softplus() -> None:
-    x = np.array([-800.0, -40.0, 0.0, 2.0, 800.0])
-    np.testing.assert_allclose(
-        softplus(x), [0.0, np.exp(-40.0), np.log(2), np.log1p(np.exp(2.0)), 800.0], rtol=1e-13
-    )
-
-
 class TestSampling:
     def frequent(self, model: RBM, steps: int, exact: RBM | None = None) -> bool:
         draws = model.sample(20_000, steps=steps, random_seed=3)
-        return frequencies_agree(draws, enumerated(exact or model).probability)
+        return frequencies_agree(draws, enumerate_states(exact or model).probability)
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_frequencies(self, dtype: type) -> None:
-        assert self.frequent(machine(4, 3, scale=0.7, dtype=dtype), 40)
+        assert self.frequent(random_rbm(4, 3, scale=0.7, dtype=dtype), 40)
 
     def test_a_reference_takes_one_step(self) -> None:
         assert self.frequent(independent_units(4, 3), 1)
 
     def test_wrong_twins_are_found(self) -> None:
-        model = machine(4, 3, scale=0.7)
+        model = random_rbm(4, 3, scale=0.7)
         wrong = RBM(model.visible_bias, -model.hidden_bias, model.weights)
         assert not self.frequent(wrong, 40, model)
-        assert not self.frequent(machine(4, 3, scale=2.0), 1)  # not there yet
+        assert not self.frequent(random_rbm(4, 3, scale=2.0), 1)  # not converged
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_type_and_shape(self, dtype: type) -> None:
-        draws = machine(4, 3, dtype=dtype).sample(7, steps=2, random_seed=1)
+        draws = random_rbm(4, 3, dtype=dtype).sample(7, steps=2, random_seed=1)
         assert draws.shape == (7, 4)
         assert draws.dtype == dtype
         assert set(np.unique(draws)) <= {0, 1}
 
     def test_a_seed_is_a_result(self) -> None:
-        first, again, other = (machine(4, 3).sample(50, steps=2, random_seed=s) for s in (1, 1, 2))
+        first, again, other = (
+            random_rbm(4, 3).sample(50, steps=2, random_seed=s) for s in (1, 1, 2)
+        )
         np.testing.assert_array_equal(first, again)
         assert (first != other).any()
 
     def test_start(self) -> None:
         start = states(4)[[3, 9, 15]]
-        np.testing.assert_array_equal(machine(4, 3).sample(3, start=start, steps=0), start)
+        np.testing.assert_array_equal(random_rbm(4, 3).sample(3, start=start, steps=0), start)
         # Units that are held by strong weights stay as they are.
         held = RBM(np.full(2, -50.0), np.full(2, -50.0), 100 * np.eye(2))
         for start in states(2):
@@ -229,9 +218,9 @@ class TestSampling:
 
 class TestFiles:
     @pytest.mark.parametrize("dtype", DTYPES)
-    @pytest.mark.parametrize("name", ["machine.npz", "machine", "machine.rbm"])
+    @pytest.mark.parametrize("name", ["weights.npz", "weights", "weights.rbm"])
     def test_round_trip(self, dtype: type, name: str, tmp_path) -> None:
-        model = machine(4, 3, dtype=dtype)
+        model = random_rbm(4, 3, dtype=dtype)
         model.save(tmp_path / name)
         loaded = RBM.load(tmp_path / name)
         assert [p.name for p in tmp_path.iterdir()] == [name]
@@ -240,13 +229,13 @@ class TestFiles:
             np.testing.assert_array_equal(left, right)
 
     def test_a_path_that_is_text(self, tmp_path) -> None:
-        machine(2, 1).save(str(tmp_path / "a.npz"))
+        random_rbm(2, 1).save(str(tmp_path / "a.npz"))
         assert RBM.load(str(tmp_path / "a.npz")).n_visible == 2
 
 
 class TestFromSklearn:
     def test_parameters(self) -> None:
-        model = machine(4, 3)
+        model = random_rbm(4, 3)
         fitted = SimpleNamespace(
             components_=model.weights.T.copy(),
             intercept_visible_=model.visible_bias,
@@ -275,7 +264,7 @@ class TestFromSklearn:
 class TestReferences:
     def test_uniform(self) -> None:
         reference = rbm.uniform_reference(4, 3)
-        np.testing.assert_allclose(enumerated(reference).probability, 1 / 16)
+        np.testing.assert_allclose(enumerate_states(reference).probability, 1 / 16)
         assert reference.weights.dtype == np.float64
         assert rbm.uniform_reference(4, 3, np.float32).weights.dtype == np.float32
 
@@ -284,7 +273,7 @@ class TestReferences:
         reference = rbm.base_rate_reference(data, 2, smoothing=0.5)
         rate = np.array([4.5, 0.5, 2.5]) / 5
         np.testing.assert_allclose(expit(reference.visible_bias), rate)
-        np.testing.assert_allclose(enumerated(reference).moments.visible, rate)
+        np.testing.assert_allclose(enumerate_states(reference).moments.visible, rate)
         assert reference.weights.shape == (3, 2)
         assert not reference.weights.any()
         assert not reference.hidden_bias.any()
@@ -307,13 +296,13 @@ class TestReferences:
         np.testing.assert_allclose(expit(reference.visible_bias), [0.5, 2.5 / 4])
 
     def test_bad_data(self) -> None:
-        with pytest.raises(ValueError, match="range from 0.0 to 255.0, expected binary"):
+        with pytest.raises(ValueError, match="`data` ranges from 0.0 to 255.0, expected binary"):
             rbm.base_rate_reference(np.array([[0.0, 255.0]]), 2)
 
     @pytest.mark.parametrize("hidden", [False, True])
     def test_log_partition_function(self, hidden: bool) -> None:
         reference = independent_units(4, 3, hidden=hidden)
-        exact = enumerated(reference).log_z
+        exact = enumerate_states(reference).log_z
         assert reference_log_partition_function(reference) == pytest.approx(exact, rel=1e-13)
         single = reference_log_partition_function(reference.astype(np.float32))
         assert single == pytest.approx(exact, rel=1e-6)
@@ -321,149 +310,3 @@ class TestReferences:
     def test_log_partition_function_of_a_uniform_one(self) -> None:
         found = reference_log_partition_function(rbm.uniform_reference(784, 500))
         assert found == pytest.approx(1284 * np.log(2), rel=1e-14)
-
-
-def key_of(number: int) -> jax.Array:
-    return jax.random.key(number, impl="threefry2x32")
-
-
-def bits_of(words: np.ndarray) -> np.ndarray:
-    """The 32 digits of each word as numbers -1 and 1, shape ``(n, 32)``."""
-    parts = np.ascontiguousarray(words, "<u4").view(np.uint8)
-    digits = np.unpackbits(parts, bitorder="little").reshape(-1, 32)
-    return 2 * digits.astype(np.float32) - 1
-
-
-def balanced(words: np.ndarray) -> bool:
-    """Each byte is uniform, and each digit is one half of the time."""
-    counts = [
-        np.bincount((np.ravel(words) >> shift) & 255, minlength=256) for shift in (0, 8, 16, 24)
-    ]
-    bytes_are = min(stats.chisquare(count).pvalue for count in counts) > LEVEL
-    mean = bits_of(words).mean(axis=0)
-    return bytes_are and bool(np.abs(mean).max() < 5.5 / np.sqrt(np.size(words)))
-
-
-def unrelated(first: np.ndarray, second: np.ndarray) -> bool:
-    """No digit of the one says anything about a digit of the other: all 32 x 32 pairs."""
-    left, right = bits_of(first), bits_of(second)
-    correlation = np.einsum("ni,nj->ij", left, right) / len(left)
-    return bool(np.abs(correlation).max() < 6 / np.sqrt(len(left)))
-
-
-WORDS = 2**16
-
-
-@pytest.fixture(scope="module")
-def words() -> np.ndarray:
-    return np.asarray(random_bits(key_of(1), (WORDS,)))
-
-
-class TestRandomBits:
-    def test_a_key_is_a_result(self, words: np.ndarray) -> None:
-        again = random_bits(key_of(1), (WORDS,))
-        assert again.dtype == jnp.uint32
-        np.testing.assert_array_equal(again, words)
-        other = np.asarray(random_bits(key_of(2), (WORDS,)))
-        assert (other == words).mean() < 1e-4
-
-    def test_compiled_or_not_and_in_any_precision(self, words: np.ndarray) -> None:
-        compiled = jax.jit(random_bits, static_argnums=1)
-        np.testing.assert_array_equal(compiled(key_of(1), (WORDS,)), words)
-        with jax.enable_x64(True):
-            np.testing.assert_array_equal(random_bits(key_of(1), (WORDS,)), words)
-
-    @pytest.mark.parametrize("shape", [(), (3,), (7, 5), (2, 3, 11), (0, 4)])
-    def test_odd_sizes(self, shape: tuple[int, ...]) -> None:
-        found = np.asarray(random_bits(key_of(3), shape))
-        assert found.shape == shape
-        size = int(np.prod(shape))
-        np.testing.assert_array_equal(found.ravel(), random_bits(key_of(3), (size,)))
-        assert len(np.unique(found)) == size
-
-    @pytest.mark.parametrize("number", [0, 1, 2**32 - 1])
-    def test_uniform(self, number: int) -> None:
-        assert balanced(np.asarray(random_bits(key_of(number), (WORDS,))))
-
-    def test_words_of_few_keys_are_uniform(self) -> None:
-        # The same place under many keys.
-        keys = jax.vmap(lambda i: jax.random.fold_in(key_of(4), i))(jnp.arange(2**14))
-        assert balanced(np.asarray(jax.vmap(lambda k: random_bits(k, (4,)))(keys)))
-
-    @pytest.mark.parametrize("lag", [1, 2, 3, 28, 784])
-    def test_neighbours_are_unrelated(self, words: np.ndarray, lag: int) -> None:
-        assert unrelated(words[:-lag], words[lag:])
-
-    @pytest.mark.parametrize(("i", "j"), [(i, j) for j in range(4) for i in range(j)])
-    def test_the_four_words_of_a_counter_are_unrelated(self, i: int, j: int) -> None:
-        parts = np.asarray(random_bits(key_of(5), (4, WORDS)))
-        assert unrelated(parts[i], parts[j])
-
-    def test_the_four_words_of_a_counter_take_all_combinations(self) -> None:
-        parts = np.asarray(random_bits(key_of(5), (4, WORDS)))
-        for shift in range(32):
-            digits = (parts >> shift) & 1
-            code = digits[0] + 2 * digits[1] + 4 * digits[2] + 8 * digits[3]
-            assert stats.chisquare(np.bincount(code, minlength=16)).pvalue > LEVEL, shift
-
-    @pytest.mark.parametrize("number", [0, 999])
-    def test_successive_keys_are_unrelated(self, number: int) -> None:
-        first, second = (
-            np.asarray(random_bits(jax.random.fold_in(key_of(6), number + i), (WORDS,)))
-            for i in range(2)
-        )
-        assert unrelated(first, second)
-
-    def test_layers_of_different_shape_are_unrelated(self) -> None:
-        # As a Gibbs step draws them: the keys are halves of one.
-        hidden, visible = jax.random.split(key_of(7))
-        first = np.asarray(random_bits(hidden, (WORDS // 20, 20))).ravel()
-        second = np.asarray(random_bits(visible, (WORDS // 30, 30))).ravel()
-        length = min(len(first), len(second))
-        assert unrelated(first[:length], second[:length])
-
-    def test_broken_twins_are_found(self, words: np.ndarray) -> None:
-        counter = np.arange(WORDS, dtype=np.uint32) * np.uint32(1664525)
-        assert not balanced(counter | np.uint32(1 << 7))
-        assert not balanced(np.where(words % 50 == 0, words + np.uint32(1), words))
-        assert not unrelated(counter[1:], counter[:-1])
-        assert not unrelated(words, words ^ np.roll(words, 1) & words)
-
-
-@partial(jax.jit, static_argnames="size")
-def count_of(key, p, size: int):
-    return bernoulli(key, jnp.broadcast_to(p, (size,))).sum(dtype=jnp.float64)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-class TestBernoulli:
-    @pytest.fixture(autouse=True)
-    def _double_precision(self):
-        with jax.enable_x64(True):
-            yield
-
-    @pytest.mark.parametrize("p", [0.0, 1e-6, 1e-3, 0.3, 0.5, 1 - 1e-3, 1.0])
-    def test_probabilities(self, dtype: type, p: float) -> None:
-        size = 2**23 if p == 1e-6 else 2**19 + 1
-        count = float(count_of(key_of(8), jnp.asarray(p, dtype), size))
-        assert abs(count - size * p) <= 5 * np.sqrt(size * p * (1 - p))
-
-    @pytest.mark.parametrize("shape", [(5, 3), (0, 3)])
-    def test_shapes_and_values(self, dtype: type, shape: tuple[int, ...]) -> None:
-        found = bernoulli(key_of(9), jnp.full(shape, 0.4, dtype))
-        assert found.shape == shape
-        assert found.dtype == dtype
-        assert set(np.unique(found)) <= {0.0, 1.0}
-
-    def test_every_unit_has_its_own_probability(self, dtype: type) -> None:
-        p = np.array([0.02, 0.9, 0.5, 0.37, 1.0], dtype=dtype)
-        draws = bernoulli(key_of(10), jnp.broadcast_to(p, (100_001, 5)))
-        assert mean_agrees(np.asarray(draws), p.astype(float))
-        assert not mean_agrees(np.asarray(draws), p.astype(float) - [0, 0, 0, 0.02, 0])
-
-    def test_units_are_independent(self, dtype: type) -> None:
-        p = np.array([0.2, 0.6, 0.5, 0.3], dtype=dtype)
-        draws = bernoulli(key_of(11), jnp.broadcast_to(p, (100_001, 4)))
-        exact = np.where(states(4) > 0, p.astype(float), 1 - p.astype(float)).prod(axis=1)
-        assert frequencies_agree(np.asarray(draws), exact)
-        assert not frequencies_agree(np.asarray(draws), np.roll(exact, 1))

@@ -23,22 +23,23 @@ from pymc_anneal.base.contracts import KernelState, StepInfo
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.rbm.exact import MAX_UNITS, log_partition_function, sample_exact
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function
-from pymc_anneal.rbm.paths import GeometricRBMPath, SplineRBMPath, softplus_increment
+from pymc_anneal.rbm.paths import GeometricRBMPath, softplus_increment
+from pymc_anneal.rbm.spline_path import SplineRBMPath
 from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
 from tests.rbm_cases import (
-    enumerated,
+    enumerate_states,
     exact_draws,
     frequencies_agree,
     independent_units,
-    machine,
     mean_agrees,
+    random_rbm,
     states,
 )
 
 SHAPE = 4, 3
-TARGET = machine(*SHAPE, scale=1.8)
+TARGET = random_rbm(*SHAPE, scale=1.8)
 REFERENCE = independent_units(*SHAPE)
-MIDDLE = machine(*SHAPE, seed=5, scale=0.7)
+MIDDLE = random_rbm(*SHAPE, seed=5, scale=0.7)
 KNOTS = np.array([0.0, 0.35, 1.0])
 
 GEOMETRIC = GeometricRBMPath(REFERENCE.visible_bias, TARGET)
@@ -134,7 +135,7 @@ class TestPaths:
 
     def test_many_knots_in_one_step(self) -> None:
         knots = np.linspace(0, 1, 6)
-        machines = [REFERENCE, *(machine(*SHAPE, seed=i) for i in range(4)), TARGET]
+        machines = [REFERENCE, *(random_rbm(*SHAPE, seed=i) for i in range(4)), TARGET]
         path = SplineRBMPath.through(knots, machines)
         terms = call("evaluate", path, self.visible)
         expected = TARGET.log_density(self.visible) - REFERENCE.log_density(self.visible)
@@ -179,9 +180,9 @@ class TestPaths:
     @pytest.mark.parametrize(
         ("knots", "models", "message"),
         [
-            ([0.0, 1.0], [REFERENCE, MIDDLE, TARGET], "Found 3 machines .* for 2 knots"),
-            ([0.0, 0.5, 1.0], [REFERENCE, TARGET], "Found 2 machines .* for 3 knots"),
-            ([0.0, 1.0], [REFERENCE, machine(4, 2)], r"shapes \[\(4, 2\), \(4, 3\)\]"),
+            ([0.0, 1.0], [REFERENCE, MIDDLE, TARGET], "Found 3 RBMs .* for 2 knots"),
+            ([0.0, 0.5, 1.0], [REFERENCE, TARGET], "Found 2 RBMs .* for 3 knots"),
+            ([0.0, 1.0], [REFERENCE, random_rbm(4, 2)], r"shapes \[\(4, 2\), \(4, 3\)\]"),
             ([0.0, 0.7, 0.5, 1.0], [REFERENCE] * 4, "not increasing"),
             ([0.1, 1.0], [REFERENCE, TARGET], "starts at 0.1"),
         ],
@@ -296,9 +297,9 @@ class TestTransitions:
     def invariant(self, path, kernel, beta: float) -> bool:
         model = machine_at(getattr(path, "path", path), beta)
         position = exact_draws(model, PARTICLES, np.random.default_rng(1))
-        assert frequencies_agree(position, enumerated(model).probability)
+        assert frequencies_agree(position, enumerate_states(model).probability)
         moved = step(path, kernel, beta, position)[0].position
-        return frequencies_agree(moved, enumerated(model).probability)
+        return frequencies_agree(moved, enumerate_states(model).probability)
 
     @each_path
     @each_kernel
@@ -321,8 +322,8 @@ class TestTransitions:
     def test_perfect_moves_anywhere(self, path) -> None:
         start = np.tile(states(SHAPE[0])[11], (PARTICLES, 1))
         moved = step(path, PerfectTransition(), 0.7, start, seed=3)[0].position
-        assert frequencies_agree(moved, enumerated(machine_at(path, 0.7)).probability)
-        assert not frequencies_agree(moved, enumerated(machine_at(path, 0.5)).probability)
+        assert frequencies_agree(moved, enumerate_states(machine_at(path, 0.7)).probability)
+        assert not frequencies_agree(moved, enumerate_states(machine_at(path, 0.5)).probability)
 
     @each_path
     @each_kernel
@@ -358,7 +359,7 @@ class TestTransitions:
 
 
 # Strong enough for a wrong order to show, weak enough for one step to do.
-LOG_RATIO = enumerated(TARGET).log_z - reference_log_partition_function(REFERENCE)
+LOG_RATIO = enumerate_states(TARGET).log_z - reference_log_partition_function(REFERENCE)
 MIN_SHARE = 0.02
 
 
@@ -421,7 +422,7 @@ class TestUnbiasedness:
     def test_hidden_biases_in_the_reference(self) -> None:
         reference = independent_units(*SHAPE, seed=3, hidden=True)
         path = SplineRBMPath.through(KNOTS, [reference, MIDDLE, TARGET])
-        log_ratio = enumerated(TARGET).log_z - reference_log_partition_function(reference)
+        log_ratio = enumerate_states(TARGET).log_z - reference_log_partition_function(reference)
         position = exact_draws(reference, PARTICLES, np.random.default_rng(3))
         result = annealed(path, BlockedGibbs(), bad_schedule(3), position, 3)
         assert unbiased(result.log_weight, log_ratio)
@@ -538,7 +539,7 @@ class TestPrecision:
     @pytest.fixture(scope="class")
     @classmethod
     def log_weight(cls) -> dict[str, np.ndarray]:
-        target = machine(30, 20, scale=0.5, dtype=np.float32)
+        target = random_rbm(30, 20, scale=0.5, dtype=np.float32)
         reference = independent_units(30, 20).astype(np.float32)
         single = GeometricRBMPath(reference.visible_bias, target)
         double = jax.tree.map(lambda x: x.astype(np.float64), single)
@@ -565,7 +566,7 @@ class TestPrecision:
 
 
 # The whole of it: one machine, one size of block, so that little is compiled.
-MODEL = machine(8, 6, seed=4, scale=1.3, dtype=np.float32)
+MODEL = random_rbm(8, 6, seed=4, scale=1.3, dtype=np.float32)
 LOG_Z = log_partition_function(MODEL)
 BASE = rbm.base_rate_reference(sample_exact(MODEL, 100, random_seed=1), 6)
 QUICK: dict[str, Any] = {
@@ -651,7 +652,7 @@ class TestSampleAis:
 
     def test_a_spline(self) -> None:
         reference = BASE.astype(np.float32)
-        middle = machine(8, 6, seed=4, scale=0.4, dtype=np.float32)
+        middle = random_rbm(8, 6, seed=4, scale=0.4, dtype=np.float32)
         path = SplineRBMPath.through(KNOTS, [reference, middle, MODEL])
         assert close(estimate(path=path, reference=reference))
 
@@ -660,7 +661,7 @@ class TestSampleAis:
         [
             GeometricRBMPath(np.zeros(8, np.float32), MODEL),
             GeometricRBMPath(
-                BASE.visible_bias.astype(np.float32), machine(8, 6, seed=9, dtype=np.float32)
+                BASE.visible_bias.astype(np.float32), random_rbm(8, 6, seed=9, dtype=np.float32)
             ),
         ],
         ids=["other_reference", "other_model"],
@@ -675,7 +676,7 @@ class TestSampleAis:
         result = rbm.sample_ais(reference, **QUICK, reference=reference)
         found = pma.log_evidence(result)
         assert found.mcse == pytest.approx(0, abs=1e-9)
-        assert found.log_evidence == pytest.approx(enumerated(reference).log_z, rel=1e-12)
+        assert found.log_evidence == pytest.approx(enumerate_states(reference).log_z, rel=1e-12)
 
     def test_sizes(self) -> None:
         # Even blocks, so that there are no more particles than asked for.
@@ -719,7 +720,7 @@ class TestReverse:
         assert has_group(result, "prior")
         assert not has_group(result, "posterior")
         visible = group(result, "prior")["visible"].values.reshape(-1, 8)
-        assert mean_agrees(visible, enumerated(BASE).moments.visible)
+        assert mean_agrees(visible, enumerate_states(BASE).moments.visible)
         assert not mean_agrees(visible, np.full(8, 0.5))
 
     def test_estimates_by_step(self, result) -> None:
@@ -728,7 +729,7 @@ class TestReverse:
         log_z = group(result, "annealing")["log_z"].values.mean(axis=0)
         for k in (0, 80, 150, 199):
             model = jax.tree.map(np.asarray, path.model_at(betas_of(result)[k]))
-            assert log_z[k] == pytest.approx(enumerated(model).log_z, abs=0.3)
+            assert log_z[k] == pytest.approx(enumerate_states(model).log_z, abs=0.3)
 
     def test_large_machines_are_refused(self) -> None:
         large = rbm.uniform_reference(MAX_UNITS + 1, MAX_UNITS + 2)
@@ -773,7 +774,7 @@ class TestContainer:
 
     def test_draws_are_those_of_the_machine(self, result) -> None:
         mean = group(result, "posterior")["visible"].values.mean(axis=(0, 1))
-        p = enumerated(MODEL).moments.visible
+        p = enumerate_states(MODEL).moments.visible
         deviation = np.abs(mean - p) / np.sqrt(p * (1 - p) / 200)
         assert deviation.max() < 5.5
         assert (np.abs(mean - 0.5) / np.sqrt(0.25 / 200)).max() > 5.5
@@ -809,13 +810,13 @@ class TestContainer:
             model = path.model_at(betas_of(result)[k - 1])
             found = data["log_z"].values[:, k - 1].mean()
             assert found == pytest.approx(
-                enumerated(jax.tree.map(np.asarray, model)).log_z, abs=0.3
+                enumerate_states(jax.tree.map(np.asarray, model)).log_z, abs=0.3
             )
 
     def test_verdict(self, result) -> None:
-        assert pma.log_evidence(result).verdict == "trust"
+        assert pma.log_evidence(result).verdict.trusted
         bad = estimate(steps=2, draws=100, target_mcse=0.01)
-        assert bad.verdict != "trust"
+        assert not bad.verdict.trusted
 
     def test_netcdf(self, result, tmp_path) -> None:
         pytest.importorskip("netCDF4")

@@ -13,11 +13,14 @@ import pymc_anneal as pma
 
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.results.compare_models import compare, log_bayes_factor
 from tests.problems import log_evidence_normal_mean
 
+TRUST = Verdict("trust")
 
-def evidence(value: float, mcse: float = 0.02, verdict: str = "trust", **interval) -> LogEvidence:
+
+def evidence(value: float, mcse: float = 0.02, verdict: Verdict = TRUST, **interval) -> LogEvidence:
     ends = interval.get("interval", (value - 1.96 * mcse, value + 1.96 * mcse))
     return LogEvidence(value, mcse, ends, 500.0, 0.1, 2.0, verdict)
 
@@ -28,7 +31,7 @@ class TestLogBayesFactor:
         assert factor.log_bayes_factor == 2.0
         assert factor.mcse == pytest.approx(0.05, rel=1e-12)
         assert factor.interval == pytest.approx((2 - 1.96 * 0.05, 2 + 1.96 * 0.05), rel=1e-12)
-        assert factor.verdict == "trust"
+        assert factor.verdict == Verdict("trust")
 
     def test_asymmetric_intervals(self) -> None:
         a, b = evidence(0.0, interval=(-0.1, 0.4)), evidence(0.0, interval=(-0.2, 0.3))
@@ -37,8 +40,9 @@ class TestLogBayesFactor:
         assert high == pytest.approx(np.hypot(0.4, 0.2))
 
     def test_doubts_are_passed_on(self) -> None:
-        doubtful = evidence(-5.0, verdict="do not trust: Pareto k")
-        assert "b: do not trust" in log_bayes_factor(evidence(-3.0), doubtful).verdict
+        doubtful = evidence(-5.0, verdict=Verdict("do not trust", ("Pareto k",)))
+        found = log_bayes_factor(evidence(-3.0), doubtful).verdict
+        assert found == Verdict("do not trust", ("b: Pareto k",))
 
     def test_repr(self) -> None:
         text = repr(log_bayes_factor(evidence(-3.0), evidence(-5.0)))
@@ -79,22 +83,24 @@ class TestCompare:
     def test_verdict_on_a_clear_winner(self) -> None:
         table = compare({"a": evidence(-3.0), "b": evidence(-4.0)})
         assert table.attrs["verdict"] == (
-            "'a' has the highest evidence, 1.00 +- 0.028 nats before 'b'"
+            "trust: 'a' has the highest evidence, 1.00 +- 0.028 nats ahead of 'b'"
         )
 
-    def test_verdict_on_a_tie_says_how_much_work(self) -> None:
-        # Error sqrt(2) 0.1, difference 0.05: (1.96 * 0.1414 / 0.05)^2 = 30.7 times the work.
+    def test_verdict_on_a_tie_says_how_many_particles(self) -> None:
+        # Error sqrt(2) 0.1, difference 0.05: (1.96 * 0.1414 / 0.05)^2 = 30.7 times.
         table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)})
-        assert "cannot be told apart" in table.attrs["verdict"]
-        assert "about 31 times the work" in table.attrs["verdict"]
+        assert table.attrs["verdict"].startswith("more draws needed: 'a' and 'b' cannot be told")
+        assert "about 31 times as many particles would separate them" in table.attrs["verdict"]
 
     def test_verdict_on_equals(self) -> None:
         table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.0, 0.1)})
-        assert "as good as equal" in table.attrs["verdict"]
+        assert "practically equal" in table.attrs["verdict"]
 
     def test_verdict_needs_trust(self) -> None:
-        table = compare({"a": evidence(-3.0), "b": evidence(-9.0, verdict="do not trust: x")})
-        assert "have to be trusted first" in table.attrs["verdict"]
+        doubtful = evidence(-9.0, verdict=Verdict("do not trust", ("x",)))
+        table = compare({"a": evidence(-3.0), "b": doubtful})
+        assert table.attrs["verdict"] == "do not trust: b: x"
+        assert table["verdict"].tolist() == ["trust", "do not trust: x"]
 
     @pytest.mark.parametrize("models", [{}, {"a": evidence(-1.0)}, [evidence(-1.0)]])
     def test_too_few(self, models) -> None:
@@ -133,7 +139,7 @@ def annealed(
     log_likelihood = stats.norm.logpdf(y, mu[..., None], 1.0).sum(axis=2)
     log_weight = log_likelihood @ np.diff(betas)
     estimate, interval = ais(log_weight), bootstrap_interval(log_weight, rng=rng)
-    return LogEvidence(*estimate[:2], interval, estimate.ess, 0.1, 2.0, "trust")
+    return LogEvidence(*estimate[:2], interval, estimate.ess, 0.1, 2.0, Verdict("trust"))
 
 
 class TestProbabilitiesOfConjugateModels:

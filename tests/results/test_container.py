@@ -1,36 +1,23 @@
-"""From arrays to the container: resampling, datasets, rounds put together."""
+"""The container of a run: datasets with ArviZ's names, and the group of the estimate."""
 
+import arviz as az
 import numpy as np
-import pymc as pm
 import pytest
+import xarray as xr
 
-import pymc_anneal as pma
+from pymc_anneal.annealing.block import Ladder
+from pymc_anneal.annealing.step_statistics import Stats
+from pymc_anneal.base.arviz_compat import group
+from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.results.container import RunArrays, dataset, to_container
 
-from pymc_anneal.annealing.resampling import resample
-from pymc_anneal.evidence.ais import ais, bootstrap_interval, combined_log_weights
-from pymc_anneal.results.container import dataset
+IS_TREE = "InferenceData" not in vars(az)
 
 
-class TestResample:
-    def test_shares(self) -> None:
-        # Systematic resampling: every particle comes up its share of the draws, rounded.
-        rng = np.random.default_rng(1)
-        log_weight = np.log(
-            [0.5, 0.2, 0.0, 0.3], where=[True, True, False, True], out=np.full(4, -np.inf)
-        )
-        counts = np.bincount(resample(log_weight, 1000, rng), minlength=4)
-        assert counts[2] == 0
-        assert np.abs(counts - [500, 200, 0, 300]).max() <= 1
-
-    def test_order_is_random(self) -> None:
-        rng = np.random.default_rng(2)
-        index = resample(np.zeros(500), 500, rng)
-        assert sorted(index) == list(range(500))
-        assert abs(np.corrcoef(index, np.arange(500))[0, 1]) < 5 / np.sqrt(500)
-
-    def test_more_draws_than_particles(self) -> None:
-        index = resample(np.array([0.0, -800.0]), 7, np.random.default_rng(3))
-        assert index.tolist() == [0] * 7
+def arviz_dataset(values, leading, coords, dims) -> xr.Dataset:
+    key = "sample_dims" if IS_TREE else "default_dims"
+    return az.dict_to_dataset(values, coords=coords, dims=dims, **{key: list(leading)})
 
 
 class TestDataset:
@@ -42,61 +29,118 @@ class TestDataset:
         assert data["g"].values.tolist() == list("wxyz")
         assert data["a_dim_1"].values.tolist() == list(range(5))
 
+    @pytest.mark.parametrize(
+        ("shapes", "leading", "dims"),
+        [
+            ({"a": (2, 3, 5, 4), "b": (2, 3)}, ("chain", "draw"), {"a": [None, "g"]}),
+            ({"a": (2, 3, 0), "b": (2, 3, 4)}, ("chain", "draw"), {"b": [None]}),
+            ({"y": (4,), "x": (6, 4)}, (), {"y": ["g"], "x": [None, "g"]}),
+            ({}, (), {}),
+        ],
+    )
+    def test_as_arviz(self, shapes, leading, dims) -> None:
+        values = {
+            name: np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+            for name, shape in shapes.items()
+        }
+        expected = arviz_dataset(values, leading, {"g": list("wxyz")}, dims)
+        found = dataset(values, leading, {"g": list("wxyz")}, dims)
+        xr.testing.assert_identical(found, expected.drop_attrs(deep=False))
+        assert all(found[name].dtype == np.int32 for name in shapes)
+
+    def test_coordinates_that_do_not_fit(self) -> None:
+        data = dataset({"a": np.zeros((2, 3, 4))}, ("chain", "draw"), {"g": [7, 8]}, {"a": ["g"]})
+        assert data["a"].dims == ("chain", "draw", "g")
+        assert data["g"].values.tolist() == [0, 1, 2, 3]
+
+    def test_scalars(self) -> None:
+        assert dataset({"a": np.float64(2)}, ())["a"].dims == ()
+
     def test_attributes(self) -> None:
         assert dataset({"a": np.zeros(2)}, (), attrs={"unit": "nats"}).attrs == {"unit": "nats"}
 
 
-class TestCombinedRounds:
-    def rounds(self, seed: int = 4) -> list[np.ndarray]:
-        rng = np.random.default_rng(seed)
-        return [rng.normal(-0.5, 1.0, (2, 50)), rng.normal(-0.125, 0.5, (2, 200))]
-
-    def test_one_round_is_left_alone(self) -> None:
-        first = self.rounds()[0]
-        np.testing.assert_allclose(combined_log_weights([first], [7.0]), first)
-
-    def test_the_mean_is_shared_by_cost(self) -> None:
-        weights = self.rounds()
-        pooled = combined_log_weights(weights, [1.0, 3.0])
-        means = [np.exp(w).mean() for w in weights]
-        assert pooled.shape == (2, 250)
-        assert np.exp(pooled).mean() == pytest.approx(0.25 * means[0] + 0.75 * means[1])
-
-    def test_exact_rounds_have_no_error(self) -> None:
-        equal = [np.zeros((2, 50)), np.zeros((2, 200))]
-        pooled, strata = combined_log_weights(equal, [1.0, 12.0]), np.repeat([1, 2], [50, 200])
-        assert ais(pooled, strata).mcse == pytest.approx(0, abs=1e-9)
-        lower, upper = bootstrap_interval(pooled, strata=strata, rng=np.random.default_rng(1))
-        assert lower == pytest.approx(0, abs=1e-12)
-        assert upper == pytest.approx(0, abs=1e-12)
-
-    def test_error_and_interval_of_two_rounds_cover(self) -> None:
-        strata, scores, covered = np.repeat([1, 2], [50, 200]), [], 0
-        for seed in range(500):
-            pooled = combined_log_weights(self.rounds(seed), [1.0, 3.0])
-            estimate = ais(pooled, strata)
-            rng = np.random.default_rng(seed)
-            lower, upper = bootstrap_interval(pooled, strata=strata, resamples=500, rng=rng)
-            scores.append(estimate.log_evidence / estimate.mcse)
-            covered += lower <= 0 <= upper
-        assert np.std(scores) == pytest.approx(1, abs=5 / np.sqrt(2 * 500))
-        assert 0.92 <= covered / 500 <= 0.98
+def finished_run(betas: np.ndarray, **changes) -> RunArrays:
+    """A run of two chains of 50 particles, with weights of mean about e^-1/2."""
+    steps, chains, n = len(betas) - 1, 2, 50
+    rng = np.random.default_rng(1)
+    log_weight = rng.normal(-1, 1, (chains, n))
+    log_w = np.log(np.linspace(1, np.exp(log_weight).mean(axis=1), steps) * n)
+    blank = np.zeros((steps, chains))
+    shape = (2, chains, n)
+    return RunArrays(
+        **{
+            "betas": betas,
+            "log_weight": log_weight,
+            "round": np.ones(n, dtype=int),
+            "position": np.zeros((chains, n, 1)),
+            "stats": Stats(log_w, 2 * log_w - np.log(n), log_w, blank, blank, blank + 0.8, blank),
+            "stats_particles": n,
+            "step_size": np.full(steps, np.nan),
+            "verdict": Verdict("more steps needed", ("the error", "the ess")),
+            "scalars": {"steps": steps},
+            "attrs": {"path": "GeometricPath"},
+            "ladder": Ladder(*[np.zeros(shape)] * 4, np.zeros((*shape, 3))),
+            "rungs": np.array([0, steps]),
+            **changes,
+        }
+    )
 
 
-class TestSummary:
-    def test_evidence_beside_the_posterior(self) -> None:
-        with pm.Model() as model:
-            mu = pm.Normal("mu", 0, 3)
-            pm.Normal("y", mu, 1, observed=[1.0, 2.0])
-        idata = pma.sample_ais(100, steps=20, model=model, progressbar=False, random_seed=1)
-        table, found = pma.summary(idata), pma.log_evidence(idata)
-        assert table.index.tolist() == ["log_evidence", "mu"]
-        assert table.loc["log_evidence", "mean"] == pytest.approx(found.log_evidence, abs=1e-3)
-        assert table.loc["log_evidence", "mcse_mean"] == pytest.approx(found.mcse, abs=1e-3)
-        assert float(table.loc["mu", "mean"]) == pytest.approx(1.4, abs=0.3)
-        assert table.attrs["verdict"] == found.verdict
-        assert pma.summary(idata, kind="stats").index.tolist() == ["log_evidence", "mu"]
+class TestToContainer:
+    betas = np.linspace(0, 1, 6)
 
-    def test_not_a_result(self) -> None:
-        with pytest.raises(ValueError, match="group 'evidence'"):
-            pma.summary({})
+    def test_evidence(self) -> None:
+        run = finished_run(self.betas, log_reference=10.0)
+        evidence = group(to_container(run, {}, {}, {"by": "test"}), "evidence")
+        assert evidence["log_evidence"] == 10.0 + ais(run.log_weight).log_evidence
+        assert evidence["interval_lower"] < evidence["log_evidence"] < evidence["interval_upper"]
+        assert evidence["steps"] == 5
+        expected = {
+            "path": "GeometricPath",
+            "unit": "nats",
+            "by": "test",
+            "verdict": str(run.verdict),
+        }
+        assert expected.items() <= evidence.attrs.items()
+        assert Verdict.from_attrs(evidence.attrs) == run.verdict
+
+    def test_reverse_runs_estimate_the_inverse(self) -> None:
+        forward, reverse = (
+            group(to_container(finished_run(b), {}, {}, {}), "evidence")
+            for b in (self.betas, self.betas[::-1])
+        )
+        assert reverse["log_evidence"] == -forward["log_evidence"]
+        assert reverse["interval_lower"] == -forward["interval_upper"]
+
+    def test_steps(self) -> None:
+        by_step = group(to_container(finished_run(self.betas), {}, {}, {}), "annealing")
+        np.testing.assert_allclose(by_step["ess"], 50)
+        np.testing.assert_array_equal(by_step["beta"], np.tile(self.betas[1:], (2, 1)))
+        assert by_step["step"].values.tolist() == [1, 2, 3, 4, 5]
+
+    def test_a_thousand_steps_are_kept(self) -> None:
+        long = finished_run(np.linspace(0, 1, 3001))
+        steps = group(to_container(long, {}, {}, {}), "annealing")["step"].values
+        assert len(steps) == 1000
+        assert steps[[0, -1]].tolist() == [1, 3000]
+
+    def test_ladder(self) -> None:
+        """Positions are not stored."""
+        ladder = group(to_container(finished_run(self.betas), {}, {}, {}), "ladder")
+        assert ladder["beta"].values.tolist() == [0, 1]
+        by_rung = {name: v.dims for name, v in ladder.data_vars.items()}
+        by_particle = ("log_weight", "log_ratio_up", "log_ratio_down", "velocity")
+        assert by_rung == {
+            **dict.fromkeys(by_particle, ("rung", "chain", "particle")),
+            **dict.fromkeys(("beta", "step"), ("rung",)),
+        }
+
+    def test_populations(self) -> None:
+        idata = to_container(finished_run(self.betas, population_size=10), {}, {}, {})
+        population = group(idata, "annealing")["population"].values
+        np.testing.assert_array_equal(population, np.repeat(np.arange(5), 10))
+        evidence = group(idata, "evidence")
+        half_width = evidence["interval_upper"] - evidence["log_evidence"]
+        # Student's quantile for ten populations.
+        assert half_width == pytest.approx(2.262157 * float(evidence["mcse"]), rel=1e-6)

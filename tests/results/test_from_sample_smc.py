@@ -1,4 +1,4 @@
-"""Results of pm.sample_smc, repaired."""
+"""Results of pm.sample_smc, converted."""
 
 import numpy as np
 import pymc as pm
@@ -42,19 +42,19 @@ def result(stages: list[list[float]], dtype=object) -> object:
 
 
 def test_a_real_result(raw, tmp_path) -> None:
-    repaired = from_sample_smc(raw)
-    found = pma.log_evidence(repaired)
+    converted = from_sample_smc(raw)
+    found = pma.log_evidence(converted)
     covariance = np.eye(3) + 9
     y = np.array([1.0, 2.0, 3.0])
     exact = -0.5 * (y @ np.linalg.solve(covariance, y) + np.linalg.slogdet(covariance)[1])
     exact -= 1.5 * np.log(2 * np.pi)
     assert abs(found.log_evidence - exact) < 0.5
     assert found.interval[0] < found.log_evidence < found.interval[1]
-    stats = group(repaired, "sample_stats")
+    stats = group(converted, "sample_stats")
     assert stats["log_marginal_likelihood"].shape == (3,)
     assert stats["beta"].dims == ("chain", "stage")
     np.testing.assert_allclose(np.nanmax(stats["beta"], axis=1), 1.0)
-    repaired.to_netcdf(tmp_path / "result.nc")
+    converted.to_netcdf(tmp_path / "result.nc")
 
 
 def test_the_mean_of_the_chains() -> None:
@@ -66,7 +66,8 @@ def test_the_mean_of_the_chains() -> None:
     assert found.mcse == pytest.approx(np.sqrt(np.log1p(z.var(ddof=1) / 3 / z.mean() ** 2)))
     # Student's quantile for three chains.
     assert found.interval[1] - found.log_evidence == pytest.approx(4.302653 * found.mcse)
-    assert "spread of 3 chains" in found.verdict
+    assert found.verdict.status == "more evidence needed"
+    assert "spread of 3 chains" in str(found.verdict)
 
 
 def test_chains_of_equal_length() -> None:
@@ -77,9 +78,9 @@ def test_chains_of_equal_length() -> None:
 
 
 def test_compared_with_a_trusted_one(raw) -> None:
-    ours = pma.LogEvidence(-5.6, 0.02, (-5.64, -5.56), 500, 0.1, 2.0, "trust")
+    ours = pma.LogEvidence(-5.6, 0.02, (-5.64, -5.56), 500, 0.1, 2.0, pma.Verdict("trust"))
     table = pma.compare({"smc": from_sample_smc(raw), "ais": ours})
-    assert "have to be trusted first" in table.attrs["verdict"]
+    assert table.attrs["verdict"].startswith("more evidence needed: smc: the error is the spread")
 
 
 @pytest.mark.parametrize(

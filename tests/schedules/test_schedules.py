@@ -7,7 +7,7 @@ from scipy import integrate
 
 import pymc_anneal as pma
 
-from pymc_anneal.schedules.optimal_binned import surveyed_bins
+from pymc_anneal.schedules.optimal_binned import optimal_binned_from_lengths
 from tests.cases import SCHEDULES, Case, parametrize
 
 
@@ -26,7 +26,7 @@ def test_contract(case: Case, steps: int) -> None:
 @parametrize(
     "case", [c for c in SCHEDULES if c.name in ("linear", "power", "geometric", "sigmoid")]
 )
-def test_steps_that_make_no_sense(case: Case, steps: object) -> None:
+def test_invalid_steps(case: Case, steps: object) -> None:
     with pytest.raises(ValueError, match="`steps` is .*positive whole number"):
         case.make(steps)
 
@@ -64,13 +64,13 @@ def test_salakhutdinov_murray_proportions() -> None:
         (lambda: pma.sigmoid_schedule(5, -1.0), "`scale` is -1.0"),
     ],
 )
-def test_parameters_that_make_no_sense(call, message: str) -> None:
+def test_invalid_parameters(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
 
 
 class TestVariational:
-    """Against closed forms of the Fisher information ``g``.
+    """The variational schedule against closed forms of the Fisher information ``g``.
 
     Gaussian pair of unit variance, ``d`` apart, geometric path: ``g = d^2``. Prior N(0, s^2), one
     observation y with unit error: with ``v = 1/(1/s^2 + beta)``,
@@ -130,11 +130,11 @@ class TestVariational:
         residual = second + 0.5 * first**2 * slope
         inner = slice(steps // 10, -steps // 10)
         assert np.median(np.abs(residual[inner] / second[inner])) < 0.01
-        linear = 0.5 * slope  # beta' = 1, beta'' = 0: the wrong twin
+        linear = 0.5 * slope  # wrong twin: beta' = 1, beta'' = 0
         assert np.median(np.abs(linear[inner] / second[inner])) > 0.5
 
     def functional(self, schedule: np.ndarray) -> float:
-        """``J = int beta'^2 g dt`` of a piecewise linear schedule."""
+        """Return ``J = int beta'^2 g dt`` of a piecewise linear schedule."""
         steps = len(schedule) - 1
         pieces = [
             integrate.quad(self.fisher, a, c)[0] * (c - a)
@@ -160,7 +160,7 @@ class TestVariational:
         schedule = pma.variational_schedule(*self.measured(200), 50, max_step=0.03)
         assert np.diff(schedule).max() <= 0.03 * (1 + 1e-9)
 
-    def test_no_length_is_linear(self) -> None:
+    def test_linear_if_all_lengths_are_zero(self) -> None:
         schedule = pma.variational_schedule(np.array([0.0, 0.3, 1.0]), np.zeros(2), 10)
         np.testing.assert_allclose(schedule, pma.linear_schedule(10))
 
@@ -200,11 +200,11 @@ class TestDecelerate:
         assert (after[free] >= before[free] * (1 - 1e-12)).all()
         assert (before[~free] >= before[free].max()).all()
 
-    def test_nothing_to_do(self) -> None:
+    def test_short_steps_are_unchanged(self) -> None:
         schedule = pma.sigmoid_schedule(20)
         np.testing.assert_allclose(pma.decelerate(schedule, 0.9), schedule, atol=1e-14)
 
-    def test_the_least_possible_is_linear(self) -> None:
+    def test_smallest_max_step_is_linear(self) -> None:
         result = pma.decelerate(pma.power_schedule(20), 1 / 20)
         np.testing.assert_allclose(result, pma.linear_schedule(20), atol=1e-12)
 
@@ -215,12 +215,12 @@ class TestDecelerate:
 
 
 class TestOptimalBinned:
-    """Theorem 3 of Grosse et al. (2013), on a pair of Gaussians and its geometric path."""
+    """Theorem 3 of Grosse et al. (2013) on the geometric path between two Gaussians."""
 
     knots = np.linspace(0.0, 1.0, 7)
 
     def costs(self) -> np.ndarray:
-        """``(eta_{j+1} - eta_j).(s_{j+1} - s_j)`` from natural parameters and moments."""
+        """Return ``(eta_{j+1} - eta_j).(s_{j+1} - s_j)``."""
         eta = np.array([[0.0, -0.5], [4.0 / 0.09, -0.5 / 0.09]])  # of N(0, 1) and N(4, 0.3)
         eta = (1 - self.knots)[:, None] * eta[0] + self.knots[:, None] * eta[1]
         variance = -0.5 / eta[:, 1]
@@ -249,8 +249,8 @@ class TestOptimalBinned:
             steps = np.diff(schedule[low : high + 1])
             np.testing.assert_allclose(steps, steps[0], rtol=1e-9)
 
-    def test_the_cost_is_least(self) -> None:
-        # sum_j cost_j / K_j, the bias of Theorem 3, for K_j by the theorem and for others.
+    def test_the_cost_is_smallest(self) -> None:
+        # sum_j cost_j / K_j, the bias of Theorem 3, for its K_j and for other allocations.
         costs, steps = self.costs(), 5000
         best = (costs / self.counts(pma.optimal_binned_schedule(self.knots, costs, steps))).sum()
         even = (costs / (steps / len(costs))).sum()
@@ -264,7 +264,7 @@ class TestOptimalBinned:
         assert (counts == 1).all()
         assert (self.counts(pma.optimal_binned_schedule(self.knots, costs, 60)) >= 1).all()
 
-    def test_costs_of_zero_are_even(self) -> None:
+    def test_bins_are_even_if_all_costs_are_zero(self) -> None:
         counts = self.counts(pma.optimal_binned_schedule(self.knots, np.zeros(6), 60))
         assert (counts == 10).all()
 
@@ -285,15 +285,15 @@ class TestOptimalBinned:
             pma.optimal_binned_schedule(knots, costs, steps)
 
 
-class TestSurveyedBins:
-    """The optimal binned schedule from lengths, where ``sqrt(g)`` is ``1 / (beta + 0.01)``."""
+class TestOptimalBinnedFromLengths:
+    """The optimal binned schedule from lengths, ``sqrt(g) = 1 / (beta + 0.01)``."""
 
     betas = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 400)])
     length = np.diff(np.log(betas + 0.01))
 
-    def test_costs_are_those_of_the_moments(self) -> None:
-        """The moments that belong to ``g`` are its integral."""
-        schedule = surveyed_bins(self.betas, self.length, 1000)
+    def test_costs_from_lengths_equal_costs_from_moments(self) -> None:
+        """The moments are the integral of ``g``."""
+        schedule = optimal_binned_from_lengths(self.betas, self.length, 1000)
         width = np.diff(schedule)
         edges = np.flatnonzero(~np.isclose(width[1:], width[:-1], rtol=1e-6)) + 1
         knots = schedule[[0, *edges, 1000]]
@@ -302,29 +302,29 @@ class TestSurveyedBins:
         expected = 1000 * np.sqrt(costs) / np.sqrt(costs).sum()
         np.testing.assert_allclose(counts, expected, atol=3)
 
-    def test_many_bins_are_the_variational_schedule(self) -> None:
-        binned = surveyed_bins(self.betas, self.length, 2000, bins=200)
+    def test_many_bins_approach_the_variational_schedule(self) -> None:
+        binned = optimal_binned_from_lengths(self.betas, self.length, 2000, bins=200)
         smooth = pma.variational_schedule(self.betas, self.length, 2000)
         np.testing.assert_allclose(binned, smooth, atol=0.02)
 
-    def test_variance_is_near_the_best(self) -> None:
-        """``K sum g dbeta^2`` against the square of the length, and far below the linear one."""
+    def test_variance_is_near_the_optimum(self) -> None:
+        """``K sum g dbeta^2`` is near its minimum, the squared length of the path."""
         best = self.length.sum() ** 2
 
         def variance(schedule: np.ndarray) -> float:
             middle = 0.5 * (schedule[1:] + schedule[:-1])
             return len(middle) * float((np.diff(schedule) ** 2 / (middle + 0.01) ** 2).sum())
 
-        assert variance(surveyed_bins(self.betas, self.length, 2000)) < 1.1 * best
+        assert variance(optimal_binned_from_lengths(self.betas, self.length, 2000)) < 1.1 * best
         assert variance(pma.linear_schedule(2000)) > 4 * best
 
     def test_few_steps_and_temperatures(self) -> None:
-        assert len(surveyed_bins(np.array([0.0, 1.0]), np.array([2.0]), 5)) == 6
-        assert len(surveyed_bins(self.betas, self.length, 3)) == 4
+        assert len(optimal_binned_from_lengths(np.array([0.0, 1.0]), np.array([2.0]), 5)) == 6
+        assert len(optimal_binned_from_lengths(self.betas, self.length, 3)) == 4
         np.testing.assert_allclose(
-            surveyed_bins(np.linspace(0, 1, 9), np.zeros(8), 4), np.linspace(0, 1, 5)
+            optimal_binned_from_lengths(np.linspace(0, 1, 9), np.zeros(8), 4), np.linspace(0, 1, 5)
         )
 
     def test_largest_step(self) -> None:
-        schedule = surveyed_bins(self.betas, self.length, 100, max_step=0.02)
+        schedule = optimal_binned_from_lengths(self.betas, self.length, 100, max_step=0.02)
         assert np.diff(schedule).max() <= 0.02 * (1 + 1e-9)

@@ -1,0 +1,109 @@
+"""Log densities of a model as JAX functions of the unconstrained vector.
+
+Log prior and log likelihood stay apart, as the two outputs of one graph. A graph that holds an Op
+without a JAX form is evaluated by compiled PyTensor code (`callback.py`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+
+from pytensor.compile.mode import Mode
+
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.callback import call_back
+from pymc_anneal.model.jaxify import JaxGraph, jaxify
+from pymc_anneal.model.variables import FreeVariable, split_values
+
+
+class Translation(NamedTuple):
+    """A JAX function of the value variables, and notes for readers of the result."""
+
+    graph: JaxGraph
+    notes: tuple[str, ...]
+
+
+def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
+    """Return the graphs of log prior and log likelihood, two scalars in nats."""
+    return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+
+
+def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:
+    """Sum a log density over its entries, in double precision."""
+    return pt.as_tensor_variable(term).sum().astype("float64")
+
+
+def translate_density(
+    model: pm.Model, variables: Sequence[FreeVariable], outputs: Sequence[pt.TensorVariable]
+) -> Translation:
+    """Translate scalar graphs of a model to JAX, by callback if an Op has no JAX form."""
+    try:
+        graph = jaxify(model.value_vars, outputs)
+        _trace_gradient(graph, variables)
+        return Translation(graph, ())
+    except Exception as error:  # The translation and JAX's tracing raise errors of any class.
+        reason = str(error).partition("\n")[0]
+        note = (
+            "Part of the model has no JAX form and is evaluated by compiled PyTensor code, one "
+            f"particle at a time ({type(error).__name__}: {reason})."
+        )
+        return Translation(call_back(model.value_vars, outputs), (note,))
+
+
+def _trace_gradient(graph: JaxGraph, variables: Sequence[FreeVariable]) -> None:
+    """Raise if the gradient of a batch cannot be traced: some Ops fail only then."""
+
+    def total(x: jax.Array) -> jax.Array:
+        return jnp.asarray(graph(*split_values(variables, x))).sum()
+
+    size = variables[-1].stop if variables else 0
+    jax.eval_shape(jax.vmap(jax.grad(total)), np.empty((2, size)))
+
+
+def evaluate_log_terms(
+    graph: JaxGraph,
+    variables: Sequence[FreeVariable],
+    log_mass: float,
+    x: jax.Array,
+    data: Sequence[jax.Array] = (),
+) -> LogTerms:
+    """Evaluate log prior and log likelihood at a vector.
+
+    Parameters
+    ----------
+    graph
+        Function of the data, if any, and of the value variables.
+    variables
+        The free variables.
+    log_mass
+        Log prior mass, in nats, by which the prior is normalised.
+    x : Array, shape (d,)
+        Unconstrained values.
+    data
+        Data that are arguments of the graph.
+    """
+    log_prior, log_likelihood = graph(*data, *split_values(variables, x))
+    return LogTerms(
+        jnp.asarray(log_prior, jnp.float64) - log_mass, jnp.asarray(log_likelihood, jnp.float64)
+    )
+
+
+def evaluate_each_term(model: pm.Model, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Evaluate the log density of each variable and potential at values of the free variables.
+
+    Runs in PyTensor's Python mode, which compiles nothing: the function is called once.
+    """
+    terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+    function = pytensor.function(
+        model.value_vars,
+        model.logp(vars=terms, sum=False),
+        mode=Mode("py", "fast_compile"),
+        on_unused_input="ignore",
+    )
+    return {v.name: np.asarray(x) for v, x in zip(terms, function(*values), strict=True)}

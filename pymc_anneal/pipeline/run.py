@@ -1,0 +1,113 @@
+"""One call, from top to bottom.
+
+    choose reference and path  ->  pilot  ->  trial, plan  ->  counted rounds  ->  reverse run
+
+Only the choices and the pilot adapt. Whatever is counted runs with a frozen schedule and frozen
+kernels on random streams of its own, so that the estimate of Z is unbiased.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.choose_path import PathChoice
+from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.reverse import Reverse, ReverseStart, run_reverse
+from pymc_anneal.pipeline.rounds import ForwardStages, run_forward
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import Choice, RunCandidate
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Results of all stages of a run.
+
+    Attributes
+    ----------
+    reference_choice, path_choice : Choice
+    forward : ForwardStages
+        Pilot, plan and counted rounds.
+    reverse : Reverse or None
+    interrupted : bool
+        Whether the reverse run was stopped, before or after its first block.
+    """
+
+    reference_choice: Choice
+    path_choice: Choice
+    forward: ForwardStages
+    reverse: Reverse | None = None
+    interrupted: bool = False
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Both choices."""
+        return self.reference_choice, self.path_choice
+
+
+def run_model(
+    session: Session,
+    target: ModelTarget,
+    transition: Transition,
+    *,
+    reference: ReferenceName | Reference,
+    path: PathChoice,
+    moments_from: np.ndarray | None = None,
+    reverse_from: ReverseStart | None = None,
+) -> Stages:
+    """Choose reference and path for a model, then run all stages.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds, where to run.
+    target
+        The model.
+    transition
+        The transition; its parameters that are None are tuned by the pilot.
+    reference, path
+        Choices of :func:`sample_ais`.
+    moments_from : ndarray, shape (n, d), optional
+        Draws of the posterior for moment-averaged paths.
+    reverse_from : ndarray, shape (chains, draws, d), or "draws", optional
+        Start of a reverse run.
+
+    Returns
+    -------
+    Stages
+    """
+    references = choose_reference(
+        session, target.compiled, target.candidate(), transition, reference
+    )
+    paths = path.build(session, references.chosen, transition, moments_from)
+    return run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+
+
+def run_candidate(
+    session: Session,
+    candidate: RunCandidate,
+    transition: Transition,
+    reference_choice: Choice | None = None,
+    path_choice: Choice | None = None,
+    reverse_from: ReverseStart | None = None,
+) -> Stages:
+    """Run all stages along the path of a candidate: pilot, plan, counted rounds, reverse run."""
+    forward = run_forward(session, candidate, transition)
+    only = Choice(candidate, {})
+    reverse, interrupted = _run_reverse(session, forward, reverse_from)
+    return Stages(reference_choice or only, path_choice or only, forward, reverse, interrupted)
+
+
+def _run_reverse(
+    session: Session, forward: ForwardStages, start: ReverseStart | None
+) -> tuple[Reverse | None, bool]:
+    """Run backwards if asked to; stopped before its first block, keep the forward run."""
+    if start is None or forward.last.interrupted:
+        return None, False
+    try:
+        reverse = run_reverse(session, forward, start)
+    except KeyboardInterrupt:
+        return None, True
+    return reverse, reverse.run.interrupted

@@ -1,0 +1,131 @@
+"""The target of a run: a density, the reference it starts from, and names for the result.
+
+The stages of a run know a `pm.Model` and a restricted Boltzmann machine only by this contract.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import xarray as xr
+
+from pymc_anneal.adaptation.pilot import Pilot
+from pymc_anneal.adaptation.plan import predicted_cost
+from pymc_anneal.base.contracts import Path
+
+# From a seed and a number n to draws of shape (n, d).
+DrawFunction: TypeAlias = Callable[[np.random.SeedSequence, int], np.ndarray]
+
+
+class Target(Protocol):
+    """A density to be annealed to."""
+
+    @property
+    def log_reference(self) -> float:
+        """Log normaliser of the reference, in nats; 0 for a normalised density."""
+
+    @property
+    def scalars(self) -> Mapping[str, float]:
+        """Scalars of the group ``evidence`` about the target."""
+
+    @property
+    def attrs(self) -> Mapping[str, str]:
+        """Attributes of the group ``evidence`` about the target: notes, versions."""
+
+    def explain_nan(self, position: np.ndarray) -> str:
+        """Say which term of the density is NaN at a position of shape ``(d,)``."""
+
+    def fingerprint(self) -> dict[str, str]:
+        """Describe what the bits of a run depend on, by name."""
+
+    def posterior(self, draws: np.ndarray) -> xr.Dataset:
+        """Return draws of shape ``(chains, draws, d)`` as named variables."""
+
+    def extra_groups(
+        self, draws: np.ndarray, seed: np.random.SeedSequence
+    ) -> dict[str, xr.Dataset]:
+        """Return further groups of the container, by name."""
+
+
+@dataclass(frozen=True)
+class RunCandidate:
+    """A reference and a path along which the counted run may go.
+
+    Attributes
+    ----------
+    reference : str
+        Name of the reference.
+    draw_reference : Callable
+        Draws from it.
+    path : Path
+    draw_target : Callable or None
+        Draws from the target, with which a reverse run starts; None: the run goes forward.
+    pilot : Pilot or None
+        The pilot along the path, if there was one.
+    built_from : RunCandidate or None
+        The candidate whose pilot gave the particles to which reference or path were fitted.
+    fit_evaluations : int
+        Evaluations of gradient or density of that fit.
+    """
+
+    reference: str
+    draw_reference: DrawFunction
+    path: Path
+    draw_target: DrawFunction | None = None
+    pilot: Pilot | None = None
+    built_from: "RunCandidate | None" = None
+    fit_evaluations: int = 0
+
+    @property
+    def cost(self) -> float:
+        """Predicted gradients per particle for a variance of one; infinite without a pilot."""
+        return np.inf if self.pilot is None else predicted_cost(self.pilot)
+
+    @property
+    def lineage(self) -> "tuple[RunCandidate, ...]":
+        """The candidate, the one that it was built from, and so on."""
+        return (self, *(self.built_from.lineage if self.built_from else ()))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate chosen among several.
+
+    Attributes
+    ----------
+    chosen : RunCandidate
+    compared : dict of str to RunCandidate
+        Candidates whose predicted costs were compared, by name; empty if there was no choice.
+    rejected_because : str
+        Why a candidate could not be built.
+    wasted : int
+        Evaluations of gradient or density of that attempt.
+    """
+
+    chosen: RunCandidate
+    compared: Mapping[str, RunCandidate]
+    rejected_because: str = ""
+    wasted: int = 0
+
+
+def spent_evaluations(choices: tuple[Choice, ...], pilot: Pilot | None) -> int:
+    """Return the evaluations of gradient or density of all pilots and fits, each counted once.
+
+    Parameters
+    ----------
+    choices
+        Choices of reference and path.
+    pilot
+        Pilot of the run, which may be that of a candidate.
+    """
+    candidates = {
+        id(member): member
+        for choice in choices
+        for candidate in (choice.chosen, *choice.compared.values())
+        for member in candidate.lineage
+    }.values()
+    pilots = {id(p): p for p in (pilot, *(c.pilot for c in candidates)) if p is not None}
+    fits = sum(c.fit_evaluations for c in candidates)
+    wasted = sum(choice.wasted for choice in choices)
+    return sum(p.evaluations for p in pilots.values()) + fits + wasted

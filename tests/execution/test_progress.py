@@ -1,0 +1,40 @@
+"""Progress bars show the state of the blocks and of the pilot."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from pymc_anneal.base.progress import BlockProgress, PilotProgress
+from pymc_anneal.execution.progress import BlocksProgress, ProgressDisplay
+
+
+def shown(*, enabled: bool = True) -> str:
+    """Text of a display with a pilot and two blocks."""
+    output = StringIO()
+    console = Console(file=output, width=120, force_terminal=True)
+    with ProgressDisplay(enabled, console) as display:
+        display.add_bar("Pilot").show(PilotProgress(0.25, -3.14159, 7, 0.8))
+        blocks = BlocksProgress(display.add_bar("Annealing", 20))
+        blocks.report(0, BlockProgress(10, 10, 1.0, -2.0, 0.5))
+        blocks.report(1, BlockProgress(5, 10, 0.5, -1.2345, 0.75))
+    return output.getvalue()
+
+
+def test_status() -> None:
+    text = shown()
+    assert "Pilot" in text
+    assert "beta 0.25  log Z -3.14  accept 80%" in text
+    assert "step 5/10  beta 0.5  ESS 75%  log Z -1.23" in text
+
+
+def test_steps_of_all_blocks_are_added() -> None:
+    display = ProgressDisplay(False)
+    blocks = BlocksProgress(display.add_bar("Annealing", 20))
+    for index, step in [(0, 4), (1, 6), (0, 10)]:
+        blocks.report(index, BlockProgress(step, 10, step / 10, 0.0, 1.0))
+    (task,) = display._progress.tasks
+    assert (task.completed, task.total) == (16, 20)
+
+
+def test_nothing_is_shown_if_disabled() -> None:
+    assert shown(enabled=False).strip() == ""

@@ -1,0 +1,106 @@
+"""Models with an Op that JAX cannot translate."""
+
+import pickle
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+import pymc_anneal as pma
+
+from pymc_anneal.model.compile import CompiledModel
+from tests.model.models import Y, evaluate
+
+
+class Cube(Op):
+    """The cube of a number, computed in Python: an Op without a JAX form."""
+
+    def make_node(self, x):
+        x = pt.as_tensor_variable(x)
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.asarray(inputs[0] ** 3)
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [3 * inputs[0] ** 2 * cotangents[0]]
+
+    def grad(self, inputs, cotangents):
+        return [3 * inputs[0] ** 2 * cotangents[0]]
+
+
+def cubic_model(cube: Callable) -> pm.Model:
+    """A regression on cubes."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0.5, 0.4, shape=2)
+        s = pm.HalfNormal("s", 1.0)
+        pm.Deterministic("cubed", cube(x))
+        pm.Normal("y", cube(x).sum(), 1.0 + s, observed=Y)
+    return model
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[CompiledModel, CompiledModel]:
+    """The same model with and without an Op that JAX cannot translate."""
+    first = pma.compile_model(cubic_model(Cube()))
+    return first, pma.compile_model(cubic_model(lambda x: x**3))
+
+
+@pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+class TestCallback:
+    """The model with the Op gives the values of the model without it."""
+
+    def test_is_noted(self, pair) -> None:
+        assert any("no JAX form" in note for note in pair[0].notes)
+        assert not pair[1].notes
+
+    def test_values(self, pair) -> None:
+        draws = pair[0].sample_prior(np.random.SeedSequence(14), 7)
+        first, second = (evaluate(c, draws) for c in pair)
+        np.testing.assert_allclose(first.log_prior, second.log_prior, rtol=1e-6)
+        np.testing.assert_allclose(first.log_likelihood, second.log_likelihood, rtol=1e-6)
+
+    def test_survives_a_pickle(self, pair) -> None:
+        draws = pair[0].sample_prior(np.random.SeedSequence(14), 3)
+        copy = pickle.loads(pickle.dumps(pair[0].log_terms))
+        for x in draws:
+            assert copy(jnp.asarray(x)) == pair[0].log_terms(jnp.asarray(x))
+
+    def test_gradients(self, pair) -> None:
+        draws = pair[0].sample_prior(np.random.SeedSequence(15), 7)
+        with jax.enable_x64(True):
+            first, second = (
+                np.asarray(jax.jit(jax.vmap(jax.grad(lambda x, c=c: sum(c.log_terms(x)))))(draws))
+                for c in pair
+            )
+        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
+
+    def test_deterministics(self, pair) -> None:
+        draws = pair[0].sample_prior(np.random.SeedSequence(16), 7)
+        first, second = (c.constrain(draws) for c in pair)
+        np.testing.assert_allclose(first["cubed"], second["cubed"], rtol=1e-10)
+
+    def test_annealing(self, pair) -> None:
+        runs = [
+            pma.sample_ais(
+                40,
+                chains=2,
+                steps=5,
+                schedule="linear",
+                transition=pma.HMC(0.2, 2, 1.0),
+                random_seed=1,
+                model=c,
+                progressbar=False,
+            )
+            for c in pair
+        ]
+        first, second = (pma.log_evidence(r) for r in runs)
+        assert first.log_evidence == pytest.approx(second.log_evidence, rel=1e-5)

@@ -1,0 +1,44 @@
+"""The estimate of a container, fresh and loaded from a file."""
+
+import arviz as az
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import container, group
+
+
+@pytest.fixture(scope="module")
+def idata():
+    """A run too short to be trusted."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 3)
+        pm.Normal("y", mu, 1, observed=[1.0, 2.0])
+    return pma.sample_ais(
+        30, steps=4, target_mcse=1e-3, model=model, progressbar=False, random_seed=1
+    )
+
+
+def test_fields(idata) -> None:
+    found, evidence = pma.log_evidence(idata), group(idata, "evidence")
+    assert found.log_evidence == float(evidence["log_evidence"])
+    assert found.interval == (evidence["interval_lower"], evidence["interval_upper"])
+    assert found.bounds is None
+    assert not found.verdict.trusted
+    assert found.verdict.reasons
+    assert evidence.attrs["verdict"] == str(found.verdict)
+
+
+def test_survives_netcdf(idata, tmp_path) -> None:
+    idata.to_netcdf(tmp_path / "result.nc")
+    open_file = xr.open_datatree if "InferenceData" not in vars(az) else az.from_netcdf
+    loaded = open_file(tmp_path / "result.nc")
+    assert pma.log_evidence(loaded) == pma.log_evidence(idata)
+
+
+def test_not_a_result() -> None:
+    message = r"sample_ais with a group 'evidence', found \w+ with the groups \['posterior'\]"
+    with pytest.raises(ValueError, match=message):
+        pma.log_evidence(container({"posterior": xr.Dataset({"mu": ("draw", [1.0])})}))
