@@ -120,7 +120,7 @@ class Comparison:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--particles", type=int, default=64, help="a multiple of 8")
+    parser.add_argument("--particles", type=int, default=64, help="multiple of 8, at least 16")
     parser.add_argument("--variances", type=lambda t: [float(v) for v in t.split(",")])
     parser.add_argument("--models", type=lambda t: t.split(","), help="default: all")
     parser.add_argument("--seed", type=int, default=1)

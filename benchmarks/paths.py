@@ -23,8 +23,10 @@ from pymc_anneal.adaptation.plan import effective_length
 from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks
-from pymc_anneal.pipeline.choose_path import AutoPath, MomentAveragedPath, with_pilot
+from pymc_anneal.pipeline.choose_path import AutoPath
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.moment_averaged_path import MomentAveragedPath
+from pymc_anneal.pipeline.path_choice import with_pilot
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate

@@ -41,8 +41,9 @@ MAY_IMPORT = {
     "results",
     "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
     "results pipeline",
-    "rbm": "base schedules transitions annealing evidence execution results "
-    "pipeline.session pipeline.rounds",
+    "rbm": "base schedules transitions annealing evidence execution results pipeline.result "
+    "pipeline.rounds pipeline.run pipeline.session pipeline.settings pipeline.target",
+    "rbm.target": "adaptation.pilot",
 }
 
 # Third-party packages, and the folders and modules that may import them.
@@ -58,7 +59,7 @@ USERS = {
     "pipeline results.compare_estimators sampling",
     "pytensor": "model execution.fingerprint",
     "rich": "execution.progress",
-    "xarray": "base.arviz_compat results pipeline sampling.power_posterior",
+    "xarray": "base.arviz_compat results pipeline sampling.power_posterior rbm.target",
 }
 # Packages that every module may import.
 EVERYWHERE = {"jax", "numpy", "scipy", *sys.stdlib_module_names}
@@ -266,6 +267,7 @@ def test_cases_cover_every_export() -> None:
         "LogEvidence",
         "MAPEstimate",
         "TemperedTransition",
+        "Verdict",
         "bridge_evidence",
         "calibrate",
         "compare",

@@ -188,7 +188,7 @@ def _shortfalls(mcse: float, ess: float, target: float, steps: int) -> list[str]
         )
     if ess < MIN_ESS:
         shortfalls.append(
-            f"the weights are worth {ess:.0f} independent draws (below {MIN_ESS:.0f}); try "
+            f"the weights amount to {ess:.0f} independent draws (below {MIN_ESS:.0f}); try "
             f"steps={2 * steps} or more draws"
         )
     return shortfalls

@@ -4,7 +4,8 @@ Choose transition, reference and path; pilot; trial; plan; counted rounds; rever
 `run.py` reads from top to bottom.
 """
 
-from pymc_anneal.pipeline.choose_path import MomentAveragedPath, QPath
 from pymc_anneal.pipeline.choose_transition import default_transition
+from pymc_anneal.pipeline.moment_averaged_path import MomentAveragedPath
+from pymc_anneal.pipeline.q_average_path import QPath
 
 __all__ = ["MomentAveragedPath", "QPath", "default_transition"]

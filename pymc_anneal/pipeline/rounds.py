@@ -1,9 +1,4 @@
-"""Forward stages of a run: pilot, trial, plan, counted rounds.
-
-Only the pilot adapts while it runs. The trial is frozen and not counted; it measures the variance
-of the log weights with the real transitions. The counted rounds are frozen, each with random
-streams of its own.
-"""
+"""Counted rounds: frozen schedule, frozen kernels, each round with random streams of its own."""
 
 import time
 
@@ -14,14 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import (
-    Plan,
-    effective_length,
-    make_plan,
-    refine_length,
-    trial_steps,
-)
-from pymc_anneal.adaptation.tuning import needs_pilot
+from pymc_anneal.adaptation.plan import Plan, effective_length, refine_length
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
@@ -34,12 +22,8 @@ from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.schedules.named import FromPilot
 from pymc_anneal.schedules.validate import check_schedule
 
-# Trials until the log weights are even enough to plan by.
-_MAX_TRIALS = 4
-# Variance of the log weights above which its estimate is too rough to plan by.
-_MAX_TRIAL_VARIANCE = 3.0
 # Bounds on the growth of the number of steps from one round to the next.
-_MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
+MIN_GROWTH, MAX_GROWTH = 2.0, 8.0
 # Variance of the log weights at which the next round aims, half of the plan's: a round follows
 # only if the plan was too optimistic.
 _NEXT_VARIANCE = 0.25
@@ -121,76 +105,7 @@ class ForwardStages:
         return planned + sum(r.evaluations for r in self.rounds)
 
 
-def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:
-    """Run pilot, trial, plan and counted rounds along the path of a candidate.
-
-    Parameters
-    ----------
-    session
-        Target, settings, seeds.
-    candidate
-        Reference and path; its pilot is used if it has one.
-    transition
-        The transition; its parameters that are None are tuned by the pilot.
-
-    Returns
-    -------
-    ForwardStages
-    """
-    settings, pilot = session.settings, candidate.pilot
-    if pilot is None and pilot_required(settings, transition):
-        pilot = session.pilot(candidate, transition, session.seeds.pilot)
-    tuned = transition if pilot is None else pilot.transition
-    plan = None
-    if pilot is not None and settings.fixed_steps is None:
-        plan = plan_run(session, candidate, pilot)
-    rounds = _counted_rounds(session, candidate, pilot, plan, tuned)
-    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds))
-
-
-def pilot_required(settings: Settings, transition: Transition) -> bool:
-    """Whether schedule, number of steps or transition come from a pilot."""
-    from_pilot = isinstance(settings.schedule, FromPilot)
-    return from_pilot or needs_pilot(transition) or settings.fixed_steps is None
-
-
-def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
-    """Plan steps and particles from a trial: a block annealed like those of the counted run."""
-    trials = _run_trials(session, candidate, pilot)
-    return session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials))
-
-
-def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
-    """Run a block with more and more steps until its log weights are even enough to plan by."""
-    trials: list[AnnealedRun] = []
-    steps = trial_steps(pilot)
-    for seed in session.seeds.trial.spawn(_MAX_TRIALS):
-        betas = _schedule(session.settings, steps, _lengths(pilot))
-        blocks = _blocks(session, candidate, pilot.transition, betas, 1, seed)
-        trials.append(session.anneal("Trial", blocks))
-        variance = log_weight_variance(trials[-1].log_weight)
-        if variance <= _MAX_TRIAL_VARIANCE:
-            break
-        steps = int(np.ceil(steps * min(variance, _MAX_GROWTH)))
-    return trials
-
-
-def _plan_from(settings: Settings, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
-    trial = trials[-1]
-    plan = make_plan(
-        variance=log_weight_variance(trial.log_weight),
-        steps=trial.steps,
-        fixed_steps=settings.fixed_steps,
-        particles=settings.draws * settings.chains,
-        target_mcse=settings.target_mcse,
-        log_reference_mass=pilot.log_reference_mass,
-        seconds=trial.seconds / (trial.steps * trial.particles),
-        budget_seconds=60 * settings.max_minutes,
-    )
-    return replace(plan, evaluations=sum(t.evaluations for t in trials))
-
-
-def _counted_rounds(
+def run_rounds(
     session: Session,
     candidate: RunCandidate,
     pilot: Pilot | None,
@@ -201,14 +116,16 @@ def _counted_rounds(
     settings, begin = session.settings, time.perf_counter()
     steps = plan.steps if plan else settings.fixed_steps or 0
     particles = plan.particles if plan else settings.draws * settings.chains
-    lengths = None if pilot is None else _lengths(pilot)
+    lengths = None if pilot is None else path_lengths(pilot)
     rounds: list[AnnealedRun] = []
     for number, seed in enumerate(session.seeds.rounds.spawn(settings.max_rounds), start=1):
-        betas = _schedule(settings, steps, lengths)
+        betas = build_schedule(settings, steps, lengths)
         name = "Annealing" if number == 1 else f"Round {number}"
         try:
             records = _records(settings, betas, pilot)
-            blocks = _blocks(session, candidate, transition, betas, particles, seed, records)
+            blocks = make_run_blocks(
+                session, candidate, transition, betas, particles, seed, records
+            )
             rounds.append(session.anneal(name, blocks))
         except KeyboardInterrupt:
             if not rounds:
@@ -224,7 +141,7 @@ def _counted_rounds(
     return rounds
 
 
-def _blocks(
+def make_run_blocks(
     session: Session,
     candidate: RunCandidate,
     transition: Transition,
@@ -266,7 +183,7 @@ def _records(settings: Settings, betas: np.ndarray, pilot: Pilot | None) -> Reco
     return Records(recorded_steps(len(betas) - 1, barrier))
 
 
-def _schedule(settings: Settings, steps: int, lengths: PathLengths | None) -> np.ndarray:
+def build_schedule(settings: Settings, steps: int, lengths: PathLengths | None) -> np.ndarray:
     """Return the schedule of a run, through all temperatures at which it has to stop."""
     if isinstance(settings.schedule, np.ndarray):
         betas = settings.schedule
@@ -278,14 +195,17 @@ def _schedule(settings: Settings, steps: int, lengths: PathLengths | None) -> np
     return check_schedule(np.union1d(betas, settings.stops)) if settings.stops else betas
 
 
-def _lengths(pilot: Pilot) -> PathLengths:
+def path_lengths(pilot: Pilot) -> PathLengths:
+    """Return the lengths that a pilot has measured, mixing included."""
     return PathLengths(pilot.betas, effective_length(pilot))
 
 
 def _refined_lengths(pilot: Pilot, finished: AnnealedRun) -> PathLengths:
     """Return the lengths that a finished round has measured."""
-    d = discrepancies(finished.stats, finished.particles)
-    return PathLengths(finished.betas, refine_length(finished.betas, d, pilot))
+    betas, d = finished.betas, discrepancies(finished.stats, finished.particles)
+    if betas[0] > betas[-1]:  # a run from target to reference
+        betas, d = betas[::-1], d[::-1]
+    return PathLengths(betas, refine_length(betas, d, pilot))
 
 
 def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> float | None:
@@ -298,5 +218,5 @@ def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> f
     if reliable and error <= settings.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)
-    growth = float(np.clip(variance / _NEXT_VARIANCE, _MIN_GROWTH, _MAX_GROWTH))
+    growth = float(np.clip(variance / _NEXT_VARIANCE, MIN_GROWTH, MAX_GROWTH))
     return growth if growth * finished.seconds <= seconds_left else None

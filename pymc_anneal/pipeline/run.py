@@ -10,15 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.choose_path import PathChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.reverse import Reverse, ReverseStart, run_reverse
-from pymc_anneal.pipeline.rounds import ForwardStages, run_forward
+from pymc_anneal.pipeline.rounds import ForwardStages, run_rounds
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.trial import plan_run
+from pymc_anneal.schedules.named import FromPilot
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,33 @@ def run_candidate(
     return Stages(reference_choice or only, path_choice or only, forward, reverse, interrupted)
 
 
+def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:
+    """Run pilot, trial, plan and counted rounds along the path of a candidate.
+
+    Parameters
+    ----------
+    session
+        Target, settings, seeds.
+    candidate
+        Reference and path; its pilot is used if it has one.
+    transition
+        The transition; its parameters that are None are tuned by the pilot.
+
+    Returns
+    -------
+    ForwardStages
+    """
+    settings, pilot = session.settings, candidate.pilot
+    if pilot is None and pilot_required(settings, transition):
+        pilot = session.pilot(candidate, transition, session.seeds.pilot)
+    tuned = transition if pilot is None else pilot.transition
+    plan = None
+    if pilot is not None and settings.fixed_steps is None:
+        plan = plan_run(session, candidate, pilot)
+    rounds = run_rounds(session, candidate, pilot, plan, tuned)
+    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds))
+
+
 def _run_reverse(
     session: Session, forward: ForwardStages, start: ReverseStart | None
 ) -> tuple[Reverse | None, bool]:
@@ -111,3 +142,9 @@ def _run_reverse(
     except KeyboardInterrupt:
         return None, True
     return reverse, reverse.run.interrupted
+
+
+def pilot_required(settings: Settings, transition: Transition) -> bool:
+    """Whether schedule, number of steps or transition come from a pilot."""
+    from_pilot = isinstance(settings.schedule, FromPilot)
+    return from_pilot or needs_pilot(transition) or settings.fixed_steps is None

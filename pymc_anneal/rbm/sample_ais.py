@@ -16,8 +16,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
-from pymc_anneal.pipeline.rounds import pilot_required
-from pymc_anneal.pipeline.run import run_candidate
+from pymc_anneal.pipeline.run import pilot_required, run_candidate
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
 from pymc_anneal.rbm.exact import check_small
@@ -143,7 +142,7 @@ def sample_ais(
     )
     reverse = _check_direction(direction, model, settings)
     target = RBMTarget(model, _resolve_reference(reference, model))
-    kernel = _resolve_transition(transition, model)
+    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     chosen = _resolve_path(path, target)
     name = reference if isinstance(reference, str) else "RBM"
     candidate = target.candidate(name, chosen, reverse=reverse)
@@ -232,12 +231,3 @@ def _check_end(path: RBMPath, beta: float, expected: RBM, name: str) -> None:
             f"The RBM of `path` at beta = {beta:g} is not {name}: the run would estimate another "
             "ratio of partition functions. Pass the RBMs that the path was made of."
         )
-
-
-def _resolve_transition(
-    transition: Literal["gibbs", "perfect"] | Transition, model: RBM
-) -> Transition:
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
-    if isinstance(kernel, PerfectTransition):
-        check_small(model)
-    return kernel

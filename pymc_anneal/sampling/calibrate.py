@@ -41,7 +41,8 @@ from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.reverse import anneal_back
-from pymc_anneal.pipeline.rounds import ForwardStages, run_forward
+from pymc_anneal.pipeline.rounds import ForwardStages
+from pymc_anneal.pipeline.run import run_forward
 from pymc_anneal.pipeline.session import Seeds, Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
 from pymc_anneal.pipeline.target import RunCandidate

@@ -33,7 +33,7 @@ from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.result import draw_posterior
-from pymc_anneal.pipeline.rounds import run_forward
+from pymc_anneal.pipeline.run import run_forward
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
 from pymc_anneal.pipeline.target import RunCandidate

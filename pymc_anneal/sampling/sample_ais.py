@@ -16,13 +16,7 @@ from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, as_compiled
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.choose_path import (
-    GivenPath,
-    PathChoice,
-    PathName,
-    check_ends,
-    resolve_path,
-)
+from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
 from pymc_anneal.pipeline.choose_reference import (
     ReferenceName,
     check_compatible,
@@ -30,6 +24,7 @@ from pymc_anneal.pipeline.choose_reference import (
 )
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse import resolve_reverse
 from pymc_anneal.pipeline.run import run_model

@@ -24,7 +24,6 @@ from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.sampling import tempered_transition
-from pymc_anneal.transitions.composition import parts_of
 from tests.problems import (
     Problem,
     change_point,
@@ -171,7 +170,7 @@ class TestChoice:
     """Which kernels move which variables."""
 
     def test_kernels(self, compiled: CompiledModel) -> None:
-        rest, gibbs, walk = parts_of(pma.default_transition(model=compiled))
+        rest, gibbs, walk = pma.default_transition(model=compiled).parts
         assert isinstance(rest.kernel, pma.HMC)
         assert rest.coordinates == (0, 4)
         assert gibbs == pma.Gibbs([1, 2, 3], [(0, 1)] * 3)
@@ -181,14 +180,14 @@ class TestChoice:
         with pm.Model() as model:
             pm.DiscreteUniform("few", 0, 31)
             pm.DiscreteUniform("many", 0, 32)
-        gibbs, walk = parts_of(pma.default_transition(model=model))
+        gibbs, walk = pma.default_transition(model=model).parts
         assert (gibbs.coordinates, walk.coordinates) == ((0,), (1,))
 
     def test_supports_of_a_size_share_a_kernel(self) -> None:
         with pm.Model() as model:
             pm.Binomial("x", [1, 20, 1, 17], 0.4)
             pm.Bernoulli("b", 0.4)
-        small, large = parts_of(pma.default_transition(model=model))
+        small, large = pma.default_transition(model=model).parts
         assert (small.coordinates, large.coordinates) == ((0, 2, 4), (1, 3))
 
     def test_without_discrete_variables(self) -> None:
@@ -254,7 +253,7 @@ def test_unbiased(problem: Problem) -> None:
     walking = {"step_size": 0.5, "n_steps": 1, "scale": 1.0}
     parts = [
         replace(part, **walking) if isinstance(part, pma.DiscreteRandomWalk) else part
-        for part in parts_of(kernel)
+        for part in kernel.parts
     ]
     path, particles = pma.GeometricPath(compiled.log_terms), 20_000
     for steps in range(1, 6):

@@ -16,7 +16,7 @@ import pymc_anneal as pma
 from pymc_anneal.adaptation.pilot import Pilot, run_pilot
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition, reversal_of
+from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition
 from pymc_anneal.transitions import composition, discrete_walk, gibbs
 from tests.cases import (
     DISCRETE_TRANSITIONS,
@@ -200,7 +200,7 @@ def is_reversal(kernel: Transition, other: Transition) -> bool:
 @parametrize("case", [c for c in DISCRETE_TRANSITIONS if c.name != "on_coordinates"])
 def test_reversal(case: Case) -> None:
     kernel = case.make()
-    assert is_reversal(kernel, reversal_of(kernel))
+    assert is_reversal(kernel, kernel.reversal())
 
 
 @pytest.mark.parametrize("kernel", [GIBBS, pma.Composition([ON_RATE, GIBBS])], ids=["one", "two"])
@@ -211,7 +211,7 @@ def test_sweeps_are_not_their_own_reversal(kernel: Transition) -> None:
 @parametrize("case", DISCRETE_TRANSITIONS)
 def test_reversal_of_the_reversal(case: Case) -> None:
     kernel = case.make()
-    assert repr(reversal_of(reversal_of(kernel))) == repr(kernel)
+    assert repr(kernel.reversal().reversal()) == repr(kernel)
 
 
 @parametrize("case", DISCRETE_TRANSITIONS)

@@ -19,7 +19,6 @@ import pymc_anneal as pma
 from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition
 from pymc_anneal.transitions import generalized_hmc, hmc, mala, random_walk
 from pymc_anneal.transitions.by_temperature import TunedTransition
-from pymc_anneal.transitions.cost import evaluations
 from tests.cases import (
     BETAS,
     SCALE,
@@ -246,13 +245,13 @@ class TestTunedTransition:
     def test_evaluations(self) -> None:
         betas = np.linspace(0, 1, 41)
         taken = [2 * int(self.kernel.at(jnp.asarray(b)).n_steps) + 1 for b in betas]
-        np.testing.assert_array_equal(evaluations(self.kernel, betas), taken)
+        np.testing.assert_array_equal(self.kernel.cost(betas), taken)
 
     def test_evaluations_of_a_composition(self) -> None:
         # One part costs the same at every temperature, the other does not.
         gibbs, betas = pma.Gibbs([4], [(0, 3)]), np.array([0.0, 0.5, 1.0])
         both = TunedTransition(self.kernel.betas, pma.Composition([gibbs, self.kernel.kernel]))
-        np.testing.assert_array_equal(evaluations(both, betas), 3 + evaluations(self.kernel, betas))
+        np.testing.assert_array_equal(both.cost(betas), 3 + self.kernel.cost(betas))
 
     def test_one_temperature(self) -> None:
         kernels = pma.HMC(step_size=jnp.array([0.3]), n_steps=jnp.array([2]), scale=jnp.ones(1))
@@ -279,7 +278,7 @@ class TestTunedTransition:
     ],
 )
 def test_evaluations_of_a_fixed_transition(kernel, cost: int) -> None:
-    np.testing.assert_array_equal(evaluations(kernel, np.array([0.3, 1.0])), [cost, cost])
+    np.testing.assert_array_equal(kernel.cost(np.array([0.3, 1.0])), [cost, cost])
 
 
 def terms_that_end(x: jax.Array) -> LogTerms:

@@ -1,0 +1,46 @@
+"""Contract of the choices of a path: the objects behind ``path=``.
+
+A choice starts from a candidate on the geometric path from its reference, and returns one on the
+path that it builds.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import Choice, RunCandidate
+
+
+class PathChoice(Protocol):
+    """Builds the path of a run."""
+
+    def build(
+        self,
+        session: Session,
+        candidate: RunCandidate,
+        transition: Transition,
+        moments_from: np.ndarray | None,
+    ) -> Choice:
+        """Return the candidate on its path.
+
+        Parameters
+        ----------
+        session
+            Settings, seeds.
+        candidate
+            The run along the geometric path.
+        transition
+            The transition, for pilots and fits.
+        moments_from : ndarray, shape (n, d), or None
+            Draws of the posterior; None: the particles of a pilot.
+        """
+
+
+def with_pilot(session: Session, candidate: RunCandidate, transition: Transition) -> RunCandidate:
+    """Return the candidate with its pilot: the one that a geometric run would have."""
+    if candidate.pilot is not None:
+        return candidate
+    pilot = session.pilot(candidate, transition, session.seeds.pilot)
+    return RunCandidate(candidate.reference, candidate.draw_reference, candidate.path, pilot=pilot)
