@@ -1,6 +1,6 @@
-"""Every exported schedule, path and transition, and a target on which they can be checked exactly.
+"""Every exported schedule, path and transition, and targets on which they can be checked exactly.
 
-The target is asymmetric and solvable at every ``beta``: with ``r_i = exp(x_i)``,
+The first target is asymmetric and solvable at every ``beta``: with ``r_i = exp(x_i)``,
 
     r_i ~ Gamma(a_i, b_i),    V(x) = sum_i s_i x_i - n_i exp(x_i),
 
@@ -26,6 +26,7 @@ from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.q_path import QAveragePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
 from pymc_anneal.transitions.by_temperature import TunedTransition
+from tests.transitions.barker import Barker
 
 PRIOR_SHAPE, PRIOR_RATE = np.array([2.0, 3.5]), np.array([1.5, 0.8])
 COUNT, EXPOSURE = np.array([2.5, 1.0]), np.array([1.0, 1.6])
@@ -67,7 +68,7 @@ MIXED_SHAPE, MIXED_RATE, MIXED_COUNT, MIXED_MEAN = 2.0, 1.5, 2.5, 2.5
 
 
 def _discrete_terms(a, c, k, b, module):
-    """Log prior of the discrete coordinates, and what they alone add to V."""
+    """Return the log prior of the discrete coordinates, and their own part of V."""
     log_prior = module.where(a == 1, np.log(0.3), np.log(0.7))
     log_prior += module.where(b == 1, np.log(0.6), np.log(0.4))
     inside = (c >= 3) & (c <= 5)
@@ -154,7 +155,7 @@ def normal_model() -> pm.Model:
 
 @dataclass(frozen=True)
 class Case:
-    """An exported object, ready to use.
+    """An exported object.
 
     Attributes
     ----------
@@ -162,8 +163,8 @@ class Case:
     exported : str
         Its name in ``pymc_anneal``.
     make : Callable
-        Schedules: from a number of steps to the array. Paths: from the terms to the path.
-        Transitions: from nothing to the kernel, its parameters set for ``log_gamma_terms``.
+        Schedules: takes a number of steps and returns the array. Paths: takes the terms and returns
+        the path. Transitions: returns the kernel, its parameters set for ``log_gamma_terms``.
     """
 
     name: str
@@ -204,14 +205,14 @@ SCHEDULES = [
 
 @dataclass(frozen=True)
 class PathCase(Case):
-    """A path to ``log_gamma_terms``, and what it starts with.
+    """A path to ``log_gamma_terms``, and its start.
 
     Attributes
     ----------
     log_start : Callable
         Log density at ``beta = 0``, normalised, of positions of shape ``(n, 2)``.
     draw_start : Callable
-        From a number and a generator to draws of it.
+        Takes a number and a generator and returns draws of that density.
     """
 
     log_start: Callable
@@ -256,7 +257,7 @@ def _from_prior(name: str, exported: str, make: Callable) -> PathCase:
 
 
 def _spline(statistics: str, terms) -> MomentSplinePath:
-    """Tilts that no moments ask for: the weights have to be right on any."""
+    """Return a spline through arbitrary tilts, on which the weights have to be right too."""
     rng = np.random.default_rng(5)
     ends = [log_gamma_draws(beta, 200, rng) for beta in (0.0, 1.0)]
     family = TiltedPrior.around(pma.GeometricPath(terms), *ends, statistics)
@@ -315,6 +316,8 @@ TRANSITIONS = [
     Case("tuned", "HMC", _tuned),
     Case("blackjax_hmc", "BlackJAXKernel", _blackjax),
 ]
+# Written as users write kernels.
+USER_TRANSITIONS = [Case("barker", "Transition", lambda: Barker(1.2, SCALE))]
 
 
 GIBBS = pma.Gibbs(MIXED_COORDINATES, MIXED_SUPPORT)

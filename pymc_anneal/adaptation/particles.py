@@ -21,6 +21,7 @@ from jax.scipy.special import logsumexp
 
 from pymc_anneal.adaptation.tuning import Candidate, MoveDiagnostics, Tuner
 from pymc_anneal.annealing.resampling import systematic
+from pymc_anneal.annealing.step_statistics import discrepancy
 from pymc_anneal.base.contracts import (
     KernelState,
     NanDensityError,
@@ -207,18 +208,12 @@ def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
 
 
-def _discrepancy(log_u: jax.Array) -> jax.Array:
-    """``D`` of equally weighted increments; those of zero weight are left out."""
-    count = jnp.isfinite(log_u).sum()
-    return logsumexp(2 * log_u) - 2 * logsumexp(log_u) + jnp.log(count)
-
-
 @jax.jit
 def _largest_step(path: Path, terms: PyTree, beta: Scalar) -> tuple[jax.Array, Increment]:
     """Find the next temperature by bisection over the log of the step."""
 
     def fits(step: Scalar) -> jax.Array:
-        return _discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
+        return discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
 
     def halve(_: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = bounds
@@ -232,7 +227,7 @@ def _largest_step(path: Path, terms: PyTree, beta: Scalar) -> tuple[jax.Array, I
     stop = jnp.where(fits(rest), 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
     log_u = path.log_ratio(terms, beta, stop)
     log_mean = logsumexp(log_u) - jnp.log(log_u.size)
-    return stop, Increment(log_u, log_mean, jnp.maximum(_discrepancy(log_u), 0.0))
+    return stop, Increment(log_u, log_mean, jnp.maximum(discrepancy(log_u), 0.0))
 
 
 @jax.jit

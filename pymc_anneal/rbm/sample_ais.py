@@ -13,6 +13,7 @@ import numpy as np
 
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
@@ -220,6 +221,7 @@ def _resolve_path(
     return path
 
 
+@double_precision
 def _check_end(path: RBMPath, beta: float, expected: RBM, name: str) -> None:
     found = jax.tree.map(np.asarray, path.model_at(beta))
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)

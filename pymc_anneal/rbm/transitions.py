@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import KernelState, Scalar, StepInfo, Transition
 from pymc_anneal.rbm.bernoulli import bernoulli
-from pymc_anneal.rbm.exact import draw_exact
+from pymc_anneal.rbm.exact import check_small, draw_exact
 from pymc_anneal.rbm.paths import RBMPath
 
 
@@ -59,13 +59,18 @@ class BlockedGibbs(Transition):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PerfectTransition(Transition):
-    """Independent exact draws, for RBMs with a layer of at most 25 units."""
+    """Independent exact draws, for RBMs with a layer of at most 25 units.
+
+    `step` raises a ValueError if both layers are larger.
+    """
 
     def step(  # type: ignore[override]  # moves along paths of RBMs only
         self, key: jax.Array, state: KernelState, path: RBMPath, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Draw new visible units, independent of the state."""
-        visible = draw_exact(key, path.model_at(beta), len(state.position))
+        rbm = path.model_at(beta)
+        check_small(rbm)
+        visible = draw_exact(key, rbm, len(state.position))
         return _accepted(path, visible, beta)
 
 

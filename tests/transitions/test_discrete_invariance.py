@@ -114,7 +114,7 @@ def test_many_moves_lead_from_the_prior_to_the_target() -> None:
 class TestBrokenKernels:
     """The check of invariance can fail."""
 
-    def test_gibbs_that_draws_at_another_temperature(self, monkeypatch) -> None:
+    def test_gibbs_that_draws_at_another_temperature(self) -> None:
         class Cold(pma.GeometricPath):
             def log_density(self, terms, beta):
                 return terms.log_prior + jnp.where(beta == 0, 0.0, 1.4 * beta) * terms[1]
@@ -125,7 +125,7 @@ class TestBrokenKernels:
         jax.tree_util.register_dataclass(Cold, [], ["log_terms"])
         assert not is_invariant(move(GIBBS, BETA, 3, jax.jit(step)), BETA)
 
-    def test_gibbs_that_forgets_a_value(self, monkeypatch) -> None:
+    def test_gibbs_that_forgets_a_value(self) -> None:
         kernel = pma.Gibbs([1], [(3, 4)])
         state = exact_start(kernel, BETA)
         new, _ = compiled_take(kernel, jax.random.key(1), state, PATH, jnp.asarray(BETA))
