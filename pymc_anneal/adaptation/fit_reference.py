@@ -2,7 +2,7 @@
 
 Mean and scale come from draws and from the gradients of the log density at them, as the scale of a
 kernel does (`preconditioner.py`): for a Gaussian posterior both are exact from few draws. The fit
-decides only what a run costs, never what it estimates (Surjanovic et al. 2022).
+affects the cost of a run, never the expectation of its estimate (Surjanovic et al. 2022).
 
 The Laplace reference is the same as `pymc_extras.fit_laplace`; it is written out here because it
 needs nothing but a mode and a Hessian, which the compiled model has.
@@ -44,8 +44,8 @@ def fit_reference(
     idata : InferenceData or DataTree
         A container with a group ``posterior`` that holds all free variables: from
         :func:`pymc.sample`, ``pymc.fit(...).sample(...)`` (ADVI), Pathfinder or
-        :func:`sample_ais`. The draws need not be exact: they decide what the run costs, not what
-        it estimates.
+        :func:`sample_ais`. The draws need not be exact: they affect the cost of the run, not the
+        expectation of the estimate.
     model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context stack.
     family : {"gaussian", "student_t"}

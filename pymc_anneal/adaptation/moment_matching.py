@@ -11,7 +11,7 @@ Newton steps
     d eta = (G + rho diag G)^-1 (s* - s^),    G = Cov(T),
 
 each cut to a fixed discrepancy, followed by reweighting, resampling and a move. The ridge ``rho``
-keeps the nearly collinear directions of ``V`` and the squares, which particles hardly determine,
+keeps the nearly collinear directions of ``V`` and the squares, which the particles determine badly,
 in place. Statistics are clipped to the range of most draws of both ends: the likelihood may have no
 mean under the prior. Knots are denser towards 1, because the prior's moments still dominate the
 average when the densities have long left the prior.

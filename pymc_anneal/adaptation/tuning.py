@@ -47,7 +47,7 @@ class MoveDiagnostics(NamedTuple):
     Attributes
     ----------
     accept_rate, stuck_share : ndarray, shape (parts,)
-        Mean acceptance probability, and share of the particles that hardly ever accept.
+        Mean acceptance probability, and share of the particles that reject nearly always.
     first, second : float
         Autocorrelation of the velocity at lags one and two.
     """

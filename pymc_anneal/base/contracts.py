@@ -127,7 +127,7 @@ class StepInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuning:
-    """The parameters that the pilot may set in a transition, and what it aims at.
+    """The parameters that the pilot may set in a transition, and its targets.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ _KNOWN_OPTIONS = {"log_likelihood", "prior", "coords", "dims"}
 
 @dataclass(frozen=True)
 class ModelTarget:
-    """A compiled model, and what its container is to hold.
+    """A compiled model, and the options of its container.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The session of a run: everything that its stages share, opened and closed in one place."""
+"""The session of a run: shared context of its stages, opened and closed in one place."""
 
 import os
 
@@ -46,7 +46,7 @@ class Seeds(NamedTuple):
 
 @dataclass(frozen=True)
 class Session:
-    """What all stages of a run share.
+    """Shared context of all stages of a run.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def open_session(
     target, settings, random_seed, executor, checkpoint, progressbar
         Of the run.
     choices : mapping of str to object, optional
-        Further arguments that the bits of the run depend on, by name.
+        Further arguments that determine the result, by name.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def _explaining_nan(target: Target) -> Iterator[None]:
 
 
 def _fingerprint(target: Target, settings: Settings, choices: Mapping[str, Any]) -> dict[str, str]:
-    """Describe everything that the bits of a run depend on."""
+    """Describe all inputs that determine the result of a run."""
     values = settings.fingerprint() | dict(choices)
     described = {f"setting `{name}`": describe(value) for name, value in values.items()}
     return {**target.fingerprint(), **described, **describe_versions()}

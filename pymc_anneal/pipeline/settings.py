@@ -107,9 +107,9 @@ class Settings:
         return even_block(self.draws, self.chains, self.block_size)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the settings that the bits of a run depend on, by name."""
+        """Return the settings that determine the result of a run, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cores"}
-        if callable(self.schedule):  # known by its name and by what it returns
+        if callable(self.schedule):  # its name, and a schedule that it returns
             values["schedule"] = (describe(self.schedule), self.schedule(16))
         return values
 

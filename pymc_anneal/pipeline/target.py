@@ -37,7 +37,7 @@ class Target(Protocol):
         """Say which term of the density is NaN at a position of shape ``(d,)``."""
 
     def fingerprint(self) -> dict[str, str]:
-        """Describe what the bits of a run depend on, by name."""
+        """Describe the target in words and hashes, by name, for checkpoints."""
 
     def posterior(self, draws: np.ndarray) -> xr.Dataset:
         """Return draws of shape ``(chains, draws, d)`` as named variables."""

@@ -1,7 +1,7 @@
 """The trial: a frozen run of one block, which measures the variance of the log weights.
 
-It is not counted. With the real transitions the variance is larger than the pilot predicts for
-perfect ones; the plan of steps and particles rests on what the trial measures.
+It is not counted. With the real transitions the variance is larger than for perfect ones; the plan
+of steps and particles is based on the measured variance.
 """
 
 from dataclasses import replace

@@ -251,7 +251,7 @@ def _reverse_log_weights(session: Session, forward: ForwardStages, exact: np.nda
 
 
 class _RankTest(NamedTuple):
-    """A statistic of the ranks, its mean for correct runs, and what a lower or higher mean says."""
+    """A statistic of the ranks, its mean for correct runs, and the doubts otherwise."""
 
     column: str
     expected: float

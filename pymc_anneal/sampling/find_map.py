@@ -8,8 +8,8 @@ With ``p`` the posterior density of the model's own (constrained) parameters, as
 leads from the posterior, where a pilot from the prior ended, to ``p^C``, ``C`` large, whose mass is
 concentrated on the highest mode (Kirkpatrick, Gelatt & Vecchi 1983). A second pilot finds the
 cooling schedule, and its particles, resampled on the way, concentrate on the highest mode. The
-particles of the first pilot are then cooled once more without resampling: where they end tells
-which share of the posterior drains to that mode. ``2 C (log p(x*) - log p(x))`` has about a
+particles of the first pilot are then cooled once more without resampling: the share that ends at
+the mode is the share of the posterior in its basin. ``2 C (log p(x*) - log p(x))`` has about a
 chi-squared distribution with ``d`` degrees of freedom for particles at the mode ``x*``; others lie
 far beyond it.
 """
@@ -52,7 +52,7 @@ _COOLING_FACTOR = 4.0
 _SLOWDOWN = 4
 # Moves at the last power.
 _LAST_MOVES = 20
-# Nats by which particles may lie below the best one beyond what their temperature explains.
+# Tolerance for rounding, in nats, added to the spread that the temperature explains.
 _ROUNDING = 1e-6
 
 LogDensity = Callable[[jax.Array], jax.Array]

@@ -32,7 +32,7 @@ from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
 from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
-# Draws of a given posterior from which moments are taken: as many as a large pilot has particles.
+# Largest number of draws of a given posterior from which moments are estimated.
 _MOMENT_DRAWS = 1024
 
 
@@ -118,8 +118,8 @@ def sample_ais(
         verdict says if the error suffers. If it cuts, the result depends on the machine's speed as
         well as on the seed; ``numpy.inf`` switches it off.
     cores : int, optional
-        Worker threads, or the number of workers of the executor. Default: the processors
-        available, or what the executor says.
+        Worker threads, or the number of workers of the executor. Default: the available
+        processors, or the executor's own number.
     block_size : int, optional
         Particles annealed at a time by a worker, about 512 by default. The result depends on it
         (as it does on the seed), and not on the number of workers.

@@ -14,7 +14,7 @@ from pymc_anneal.adaptation.plan import (
     Plan,
     effective_length,
     make_plan,
-    refine,
+    refine_length,
     trial_steps,
 )
 from tests.cases import log_gamma_draws, log_gamma_terms
@@ -104,10 +104,10 @@ class TestPilotSummaries:
     def test_refined_by_a_run(self, pilot: Pilot) -> None:
         betas = pma.power_schedule(50, 2.0)
         discrepancy = np.full(50, 0.01)
-        length = refine(betas, discrepancy, pilot)
+        length = refine_length(betas, discrepancy, pilot)
         assert length.shape == (50,)
         assert (length > 0).all()
-        np.testing.assert_allclose(refine(betas, 4 * discrepancy, pilot), 2 * length)
+        np.testing.assert_allclose(refine_length(betas, 4 * discrepancy, pilot), 2 * length)
         schedule = pma.variational_schedule(betas, length, 80)
         assert len(schedule) == 81
 
@@ -116,5 +116,5 @@ class TestPilotSummaries:
         flat = pma.GeometricPath(lambda x: log_gamma_terms(x)._replace(log_likelihood=0.0 * x[0]))
         single = run_pilot(flat, pma.HMC(), position, np.random.SeedSequence(2))
         assert len(single.betas) == 2
-        length = refine(pma.linear_schedule(4), np.ones(4), single)
+        length = refine_length(pma.linear_schedule(4), np.ones(4), single)
         np.testing.assert_allclose(length, length[0])

@@ -57,7 +57,10 @@ def test_one_temperature() -> None:
 
 def test_the_reversal_keeps_the_parameters() -> None:
     kernels = pma.GeneralizedHMC(
-        step_size=jnp.array([0.3, 0.5]), n_steps=jnp.array([2, 4]), scale=jnp.ones((2, 1))
+        step_size=jnp.array([0.3, 0.5]),
+        n_steps=jnp.array([2, 4]),
+        scale=jnp.ones((2, 1)),
+        momentum_persistence=jnp.array([0.8, 0.8]),
     )
     tuned = TunedTransition(KERNEL.betas, kernels)
     at = tuned.reversal().at(jnp.asarray(1.0))
