@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import Scalar
+from pymc_anneal.base.knots import segment_of, share_of, width_of
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.paths import RBMPath, as_type_of, row_dot, softplus_increment
 from pymc_anneal.schedules.validate import check_schedule
@@ -153,16 +154,14 @@ class SplineRBMPath(RBMPath):
 
     def _segment(self, beta: Scalar) -> jax.Array:
         """Return the index of the segment that contains ``beta``, shape ``()``."""
-        inside = jnp.searchsorted(jnp.asarray(self.knots), beta, side="right") - 1
-        return jnp.clip(inside, 0, len(self.knots) - 2)
+        return segment_of(self.knots, beta, "right")
 
     def _width(self, segment: jax.Array) -> jax.Array:
-        knots = jnp.asarray(self.knots)
-        return knots[segment + 1] - knots[segment]
+        return width_of(self.knots, segment)
 
     def _share(self, segment: jax.Array, beta: Scalar, like: jax.Array | np.ndarray) -> jax.Array:
         """Return the position of ``beta`` in its segment, from 0 to 1, shape ``()``."""
-        return as_type_of((beta - jnp.asarray(self.knots)[segment]) / self._width(segment), like)
+        return as_type_of(share_of(self.knots, segment, beta), like)
 
     def _evaluate(self, position: jax.Array, segment: jax.Array) -> SplineTerms:
         start, change = (jax.tree.map(lambda x: x[segment], m) for m in (self.start, self.change))

@@ -24,6 +24,12 @@ from tests.cases import (
 )
 
 
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
 class TestOneKernel:
     @pytest.mark.parametrize(
         "kernel",
@@ -95,11 +101,6 @@ class TestComposition:
     def pilot(cls) -> Pilot:
         rest, walk = pma.BlockTransition(pma.HMC(), [2]), pma.DiscreteRandomWalk([3])
         return mixed_pilot([rest, GIBBS, walk])
-
-    @pytest.fixture(autouse=True)
-    def _double_precision(self):
-        with jax.enable_x64(True):
-            yield
 
     def test_free_parameters_of_every_part_are_set(self, pilot: Pilot) -> None:
         rest, gibbs, walk = pilot.transition.at(jnp.asarray(0.7)).kernels

@@ -22,6 +22,7 @@ from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import container, group
 from pymc_anneal.execution.blocks import anneal
 from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.pipeline import run
 from pymc_anneal.results.container import dataset
 from tests.cases import (
     SCALE,
@@ -48,7 +49,7 @@ def both_directions(kernel, backward, steps: int, seed: int = 1):
 
 
 def crooks(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest violation of the relation over a few functions, in standard errors."""
+    """Return the largest violation of the relation over some functions, in standard errors."""
 
     def score(h) -> float:
         left, right = np.exp(a) * h(a), h(b)
@@ -60,7 +61,8 @@ def crooks(a: np.ndarray, b: np.ndarray) -> float:
     return max(score(h) for h in [lambda w: 1 / (1 + np.exp(w)), np.tanh, *functions])
 
 
-QUICK = {"hmc", "generalized_hmc", "random_walk"}  # every case compiles loops of its own
+# Kernels of the quick tests; every case compiles programs of its own.
+QUICK = {"hmc", "generalized_hmc", "random_walk"}
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5])
@@ -76,14 +78,14 @@ def test_both_directions(case: Case, steps: int) -> None:
     assert crooks(*both_directions(kernel, kernel.reversal(), steps)) < 5
 
 
-class TestWrongTwins:
+class TestBrokenReversals:
     kernel = pma.GeneralizedHMC(1.3, 1, SCALE, momentum_persistence=0.95)
 
     def test_the_kernel_is_right(self) -> None:
         assert crooks(*both_directions(self.kernel, self.kernel.reversal(), 5)) < 5
 
     def test_a_kernel_that_is_not_the_reversal(self) -> None:
-        """The momentum forgotten after every move: invariant, but no reversal."""
+        # The momentum is forgotten after every move, which is invariant, but no reversal.
         forgetful = replace(self.kernel, momentum_persistence=0.0)
         assert crooks(*both_directions(self.kernel, forgetful, 5)) > 5
 
@@ -95,19 +97,16 @@ class TestWrongTwins:
         wrong = run_block(Block(path, kernel, betas, start, 1, np.random.SeedSequence(1)))
         assert crooks(forward, -wrong.log_weight.ravel() - log_gamma_evidence()) > 5
 
-    def test_reversal_twice(self) -> None:
-        assert self.kernel.reversal().reversal() is self.kernel
-
 
 def test_both_directions_cost_the_same() -> None:
-    # Trajectories of 3, 3, 2 and 4 steps, by temperature: a reverse run moves at the old one.
+    # 3, 3, 2 and 4 integrator steps, by temperature: a reverse run moves at the old temperature.
     (kernel,) = (case.make() for case in TRANSITIONS if case.name == "tuned")
     path, betas = pma.GeometricPath(log_gamma_terms), pma.power_schedule(4, 2.0)
     position = log_gamma_draws(0.0, 20, np.random.default_rng(1))
     for schedule in (betas, betas[::-1].copy()):
         block = Block(path, kernel, schedule, position, 2, np.random.SeedSequence(1))
-        run = anneal([block], ProgressDisplay(False), "")
-        assert run.evaluations == 20 * (7 + 7 + 5 + 9)
+        found = anneal([block], ProgressDisplay(False), "")
+        assert found.evaluations == 20 * (7 + 7 + 5 + 9)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,7 @@ def nuts(schools):
     )
 
 
-class TestSampleAIS:
+class TestSampleAis:
     @pytest.mark.parametrize("start", ["draws", "nuts"])
     def test_eight_schools(self, start, schools, nuts) -> None:
         problem, model = schools
@@ -193,7 +192,7 @@ class TestSampleAIS:
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
 
     def test_draws_of_another_posterior_are_noticed(self, schools, nuts) -> None:
-        """Shifted draws, and transitions that hardly move them: the directions contradict."""
+        # Shifted draws, and transitions that hardly move them: the directions contradict.
         shifted = group(nuts, "posterior").copy()
         shifted["mu"] = shifted["mu"] + 8
         idata = pma.sample_ais(
@@ -208,14 +207,11 @@ class TestSampleAIS:
         assert verdict.startswith("do not trust")
         assert "not of the posterior" in verdict
 
-    def test_interrupted_before_it_has_anything(self, schools, monkeypatch) -> None:
-        """What the forward run has found is kept."""
-
+    def test_an_interrupted_reverse_run_keeps_the_forward_run(self, schools, monkeypatch) -> None:
         def stopped(*args):
             raise KeyboardInterrupt
 
-        from pymc_anneal.pipeline import run as module
-        monkeypatch.setattr(module, "run_reverse", stopped)
+        monkeypatch.setattr(run, "run_reverse", stopped)
         settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
         idata = pma.sample_ais(50, reverse_from="draws", **settings)
         found = pma.log_evidence(idata)

@@ -1,0 +1,57 @@
+"""The trial: it grows until its weights are even, and the plan follows from it."""
+
+import numpy as np
+
+import pymc_anneal as pma
+
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.trial import plan_run
+from tests.pipeline.log_gamma_target import KERNEL, LogGammaTarget, log_gamma_session
+
+CANDIDATE = LogGammaTarget().candidate()
+
+
+def plan(transition=KERNEL, **settings):
+    with log_gamma_session(draws=100, chains=2, **settings) as session:
+        pilot = session.pilot(CANDIDATE, transition, session.seeds.pilot)
+        return plan_run(session, CANDIDATE, pilot)
+
+
+def test_a_smaller_error_takes_more_particles() -> None:
+    rough, precise = (plan(target_mcse=target) for target in (0.5, 0.005))
+    assert rough.steps == precise.steps
+    assert rough.particles == 200
+    assert precise.particles > 1000
+    assert precise.predicted_mcse <= 0.005 * (1 + 1e-9)
+
+
+def test_the_time_limits_the_plan() -> None:
+    short = plan(target_mcse=0.005, max_minutes=1e-6)
+    assert short.particles == 200
+    assert short.predicted_mcse > 0.005
+
+
+def test_trials_grow_until_the_weights_are_even(monkeypatch) -> None:
+    # A kernel that hardly moves: the variance is far above that of perfect transitions.
+    steps, anneal = [], Session.anneal
+
+    def counted(session: Session, name: str, blocks):
+        run = anneal(session, name, blocks)
+        if name == "Trial":
+            steps.append((run.steps, run.evaluations))
+        return run
+
+    monkeypatch.setattr(Session, "anneal", counted)
+    monkeypatch.setattr("pymc_anneal.pipeline.trial._MAX_TRIAL_VARIANCE", 0.05)
+    found = plan(pma.HMC(0.01, 1, 0.1))
+    counts = np.array(steps)
+    assert 1 < len(counts) <= 4
+    assert (np.diff(counts[:, 0]) >= 0).all()
+    assert found.evaluations == counts[:, 1].sum()
+
+
+def test_one_trial_is_enough_for_even_weights() -> None:
+    found = plan()
+    assert found.evaluations % 7 == 0
+    assert found.steps >= 16
+    assert 0 < found.predicted_seconds < 60
