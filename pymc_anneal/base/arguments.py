@@ -35,7 +35,7 @@ def resolve(
     ValueError
         The name is unknown.
     TypeError
-        The object lacks methods of the contract.
+        The object lacks methods of the contract, or is a class.
     """
     if isinstance(value, str):
         if value not in known:
@@ -43,6 +43,10 @@ def resolve(
                 f"Unknown `{name}` {value!r}; expected one of {sorted(known)} or an object."
             )
         return known[value](*args)
+    if isinstance(value, type):
+        raise TypeError(
+            f"`{name}` is the class {value.__name__}, expected an object: {value.__name__}(...)."
+        )
     present = set(dir(value))
     missing = [method for method in _public_members(contract) if method not in present]
     if missing:
@@ -66,7 +70,7 @@ def check_count(name: str, value: Any, expected: str = "a positive whole number"
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
 
 
-def check_target(target_mcse: float) -> None:
+def check_target(target_mcse: Any) -> None:
     """Raise `ValueError` if a target error, in nats, is not a positive number."""
-    if not 0 < target_mcse < np.inf:
-        raise ValueError(f"`target_mcse` is {target_mcse}, expected a positive number of nats.")
+    if not isinstance(target_mcse, int | float | np.number) or not 0 < target_mcse < np.inf:
+        raise ValueError(f"`target_mcse` is {target_mcse!r}, expected a positive number of nats.")

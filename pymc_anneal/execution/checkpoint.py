@@ -243,7 +243,7 @@ class StageLog:
 
     def blocks(self, name: str) -> BlockStore:
         """Return the store of the next stage, if this one consists of blocks."""
-        if self.checkpoint is None:
+        if self.checkpoint is None or not self._is_open:
             return BlockStore()
         key, store = self._next_key(name), BlockStore(self)
         with self.lock:

@@ -242,6 +242,12 @@ class CompiledModel:
         )
 
 
+def check_not_model(name: str, value: object) -> None:
+    """Raise `TypeError` if a model was passed by position as another argument."""
+    if isinstance(value, pm.Model | CompiledModel):
+        raise TypeError(f"`{name}` is a {type(value).__name__}: pass a model by name, `model=`.")
+
+
 def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
     """Return a compiled model, compiling it if necessary."""
     return model if isinstance(model, CompiledModel) else compile_model(model)

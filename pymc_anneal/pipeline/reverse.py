@@ -201,4 +201,4 @@ def _move_on(session: Session, forward: ForwardStages, seed: np.random.SeedSeque
     betas = np.ones(max(_MIN_MOVES, int(np.ceil(_MOVES_PER_TAU * tau))) + 1)
     path, m = forward.candidate.path, session.settings.block_draws
     blocks = make_blocks(path, forward.transition, betas, start, m, seed_moves)
-    return session.anneal("Further moves", blocks)
+    return session.anneal_fully("Further moves", blocks)

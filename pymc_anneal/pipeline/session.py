@@ -99,6 +99,13 @@ class Session:
             self.log.close()
         return run
 
+    def anneal_fully(self, name: str, blocks: list[Block]) -> AnnealedRun:
+        """Anneal blocks that later stages need: an interrupt ends the call."""
+        run = self.anneal(name, blocks)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return run
+
 
 @contextmanager
 def open_session(

@@ -27,12 +27,14 @@ from pymc_anneal.rbm.paths import GeometricRBMPath, RBMPath
 from pymc_anneal.rbm.spline_path import SplineRBMPath
 from pymc_anneal.rbm.target import RBMTarget, run_linear_pilot
 from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
-from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
+from pymc_anneal.schedules.named import Schedule, ScheduleLike, resolve_schedule
 
 TRANSITIONS: Mapping[str, Callable[[], Transition]] = {
     "gibbs": BlockedGibbs,
     "perfect": PerfectTransition,
 }
+# Number of steps by default.
+_STEPS = 10_000
 # Path length assumed for the records of a run without a pilot: RBMs are far from their reference.
 _ASSUMED_BARRIER = 12.0
 # Largest difference of parameters between the ends of a path and the RBMs it should connect.
@@ -44,7 +46,7 @@ def sample_ais(
     draws: int = 250,
     *,
     chains: int = 4,
-    steps: Steps = 10_000,
+    steps: Steps | None = None,
     target_mcse: float = 0.1,
     path: Literal["geometric"] | MomentSpline | RBMPath = "geometric",
     reference: Literal["uniform"] | RBM = "uniform",
@@ -76,9 +78,10 @@ def sample_ais(
         Smallest number of particles in each chain.
     chains : int
         Independent groups of particles.
-    steps : int or "auto"
-        Number of annealing steps K, or "auto": planned for ``target_mcse`` by a trial. Weights do
-        not show that Gibbs sampling mixes slowly: "auto" may plan too few steps for a hard RBM.
+    steps : int or "auto", optional
+        Number of annealing steps K; default: 10,000, or those of a schedule given as an array.
+        "auto": planned for ``target_mcse`` by a trial. Weights do not show that Gibbs sampling
+        mixes slowly: "auto" may plan too few steps for a hard RBM.
     target_mcse : float
         Wanted Monte Carlo standard error of the log partition function, in nats.
     path : "geometric", MomentSpline or RBMPath
@@ -127,16 +130,17 @@ def sample_ais(
     >>> pymc_anneal.log_evidence(result)
     """
     begin = time.perf_counter()
+    chosen_schedule = resolve_schedule(schedule)
     settings = Settings(
         draws=draws,
         chains=chains,
-        steps=steps,
+        steps=_default_steps(chosen_schedule) if steps is None else steps,
         target_mcse=target_mcse,
         max_rounds=max_rounds,
         max_minutes=max_minutes,
         cores=cores,
         block_size=block_size,
-        schedule=resolve_schedule(schedule),
+        schedule=chosen_schedule,
         max_step=max_step,
         resample=resolve_resample(resample),
         assumed_barrier=_ASSUMED_BARRIER,
@@ -161,6 +165,11 @@ def sample_ais(
             candidate = replace(candidate, pilot=pilot)
         stages = run_candidate(session, candidate, kernel)
     return build_result(session, stages, time.perf_counter() - begin)
+
+
+def _default_steps(schedule: Schedule) -> Steps:
+    """Return the number of steps if the user gives none; an array has its own."""
+    return "auto" if isinstance(schedule, np.ndarray) else _STEPS
 
 
 def _check_direction(direction: str, model: RBM, settings: Settings) -> bool:

@@ -110,7 +110,8 @@ def run_linear_pilot(
     draws = -(-_PILOT_DRAWS // chains)
     start = StartDraws(candidate.draw_reference, chains, draws * chains)
     m = even_block(draws, chains, session.settings.block_size)
-    run = session.anneal("Pilot", make_blocks(candidate.path, transition, betas, start, m, seed))
+    blocks = make_blocks(candidate.path, transition, betas, start, m, seed)
+    run = session.anneal_fully("Pilot", blocks)
     return Pilot(
         betas=run.betas,
         discrepancy=discrepancies(run.stats, run.particles),

@@ -35,7 +35,7 @@ from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel, as_compiled, check_not_model
 from pymc_anneal.model.simulate import compile_for_new_data, simulate
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
@@ -163,6 +163,7 @@ def calibrate(
     --------
     >>> pymc_anneal.calibrate(model=model)
     """
+    check_not_model("n_datasets", n_datasets)
     check_count("n_datasets", n_datasets)
     settings = Settings(
         draws=draws,
@@ -225,6 +226,8 @@ def _compare_directions(
 ) -> dict[str, Any]:
     """Run both directions on one data set, and return its row of the table."""
     forward = run_forward(session, candidate, transition)
+    if forward.last.interrupted:
+        raise KeyboardInterrupt
     a, b = forward.last.log_weight, _reverse_log_weights(session, forward, exact)
     estimate, both = ais(a), bar(a, b)
     low, high = bootstrap_interval(a, rng=np.random.default_rng(0))
@@ -244,9 +247,13 @@ def _compare_directions(
 
 def _reverse_log_weights(session: Session, forward: ForwardStages, exact: np.ndarray) -> np.ndarray:
     """Return log weights, in the forward sense, of reverse runs from an exact posterior draw."""
-    chains = session.settings.chains
-    start = np.tile(exact, (chains, -(-_REVERSE_DRAWS // chains), 1))
+    settings = session.settings
+    wanted = -(-_REVERSE_DRAWS // settings.chains)
+    m = min(settings.block_draws, wanted)
+    start = np.tile(exact, (settings.chains, m * -(-wanted // m), 1))  # whole blocks
     run = anneal_back(session, forward, start, session.seeds.reverse)
+    if run.interrupted:
+        raise KeyboardInterrupt
     return -run.log_weight.ravel()
 
 

@@ -28,7 +28,7 @@ from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel, as_compiled, check_not_model
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
@@ -128,6 +128,7 @@ def power_posterior(
     >>> idata = pymc_anneal.power_posterior([0.5, 1, 2], model=model)
     >>> pymc_anneal.power_sensitivity(idata)
     """
+    check_not_model("betas", betas)
     powers, begin = _check_betas(betas), time.perf_counter()
     largest = float(powers[-1]) or 1.0
     settings = Settings(

@@ -13,7 +13,7 @@ import pymc as pm
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel, as_compiled, check_not_model
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
@@ -180,6 +180,7 @@ def sample_ais(
     ...     idata = pymc_anneal.sample_ais()
     >>> pymc_anneal.log_evidence(idata)
     """
+    check_not_model("draws", draws)
     settings = Settings(
         draws=draws,
         chains=chains,

@@ -43,7 +43,10 @@ def test_draws_with_gradients_that_are_not_finite_are_left_out() -> None:
 
 def test_family() -> None:
     draws = {"beta": np.random.default_rng(1).normal(size=(2, 50, 2))}
-    idata, model = container({"posterior": dataset(draws, ("chain", "draw"))}), vague_regression(d=2)
+    idata, model = (
+        container({"posterior": dataset(draws, ("chain", "draw"))}),
+        vague_regression(d=2),
+    )
     fitted = pma.fit_reference(idata, model=model.model, family="student_t")
     assert isinstance(fitted, pma.StudentTReference)
     with pytest.raises(ValueError, match="Unknown `family` 'cauchy'"):

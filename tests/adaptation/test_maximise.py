@@ -31,5 +31,7 @@ def test_the_start_decides_between_two_maxima() -> None:
 
 
 def test_options_are_those_of_scipy() -> None:
-    one, many = (maximise(lambda x: -jnp.cosh(x).sum(), np.full(2, 5.0), maxiter=n) for n in (1, 99))
+    one, many = (
+        maximise(lambda x: -jnp.cosh(x).sum(), np.full(2, 5.0), maxiter=n) for n in (1, 99)
+    )
     assert many.value > one.value

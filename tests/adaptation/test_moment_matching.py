@@ -17,7 +17,7 @@ from pymc_anneal.adaptation.moment_matching import (
 from pymc_anneal.adaptation.pilot import run_pilot
 from pymc_anneal.base.contracts import LogTerms
 
-# Coordinates; observations of each with their standard deviation, and their distance from the prior.
+# Number of coordinates; observations of each, their standard deviation, their mean.
 D, ROWS, NOISE, AWAY = 2, 10, 0.5, 4.0
 
 
@@ -70,7 +70,7 @@ class TestNormal:
             assert (np.abs(pull / precision - beta * MEAN) < 0.5 / np.sqrt(precision)).all()
 
     def test_path_is_shorter(self, statistics: str) -> None:
-            # Lengths as measured by the pilots of both paths.
+        # Lengths as measured by the pilots of both paths.
         seed = np.random.SeedSequence(4)
         lengths = [
             run_pilot(path, pma.HMC(), ends()[0], seed).barrier

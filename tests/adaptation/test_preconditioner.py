@@ -31,7 +31,7 @@ def test_gradients_cancel_the_noise_of_few_particles() -> None:
     with_gradient = roundness(estimate_scale(position, weight, gradient), covariance)
     without = roundness(estimate_scale(position, weight), covariance)
     assert with_gradient < 1.5
-    assert without > 20 * with_gradient  # the twin that knows the positions alone
+    assert without > 20 * with_gradient  # from the positions alone
 
 
 def test_weights_count() -> None:

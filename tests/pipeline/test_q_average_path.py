@@ -8,9 +8,8 @@ from pymc_anneal.base.arviz_compat import group
 from tests.pipeline.conflict import is_near, run_along
 
 
-@pytest.mark.parametrize("path", ["q", pma.QPath(0.7)], ids=["default", "given"])
-def test_evidence(path) -> None:
-    idata = run_along(path)
+def test_evidence() -> None:
+    idata = run_along("q")
     assert is_near(idata)
     assert group(idata, "evidence").attrs["path"] == "QAveragePath"
 

@@ -19,10 +19,11 @@ import pymc_anneal as pma
 
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.base.arviz_compat import container, group
+from pymc_anneal.base.arviz_compat import container, group, has_group
 from pymc_anneal.execution.blocks import anneal
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.pipeline import run
+from pymc_anneal.pipeline.session import Session
 from pymc_anneal.results.container import dataset
 from tests.cases import (
     SCALE,
@@ -217,6 +218,19 @@ class TestSampleAis:
         found = pma.log_evidence(idata)
         assert "interrupted" in str(found.verdict)
         assert found.log_evidence == pma.log_evidence(pma.sample_ais(50, **settings)).log_evidence
+
+    def test_interrupted_further_moves_keep_the_forward_run(self, schools, monkeypatch) -> None:
+        # The reverse run would start from some of the draws only.
+        anneal = Session.anneal
+
+        def interrupted(session: Session, name: str, blocks):
+            return replace(anneal(session, name, blocks), interrupted=name == "Further moves")
+
+        monkeypatch.setattr(Session, "anneal", interrupted)
+        settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
+        idata = pma.sample_ais(50, reverse_from="draws", **settings)
+        assert "interrupted" in str(pma.log_evidence(idata).verdict)
+        assert not has_group(idata, "reverse_annealing")
 
     @pytest.mark.parametrize("value", ["posterior", 3, {}])
     def test_bad_start(self, value, schools) -> None:

@@ -138,9 +138,9 @@ class TestBuildSchedule:
 
 @pytest.fixture(scope="class")
 def two_rounds():
-    """Patch the decision on another round: the plan meets nearly every target at once."""
+    """No weights are reliable, so that every round is followed by another."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds, "_growth", lambda _, last, left: None if last.interrupted else 2.5)
+        patch.setattr(rounds, "MAX_PARETO_K", -np.inf)
         yield
 
 
@@ -153,7 +153,7 @@ class TestSeveralRounds:
 
     def test_steps_grow(self, forward) -> None:
         first, second = forward.rounds
-        assert second.steps == int(np.ceil(2.5 * first.steps))
+        assert 2 * first.steps <= second.steps <= 8 * first.steps
         assert forward.plan.steps == first.steps
         assert first.particles == second.particles
 

@@ -14,7 +14,7 @@ from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.pipeline.session import Seeds, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate
-from tests.execution.test_workers import Serial
+from tests.execution.test_workers import Interrupting, Serial
 from tests.pipeline.log_gamma_target import (
     FIXED,
     KERNEL,
@@ -109,6 +109,28 @@ class TestOpenSession:
         np.testing.assert_array_equal(found[0].log_weight, found[1].log_weight)
 
 
+class TestInterruption:
+    """Ctrl-C in the second of three blocks."""
+
+    @pytest.fixture
+    def blocks(self):
+        path, seed = LogGammaTarget().candidate().path, np.random.SeedSequence(3)
+        start = np.random.default_rng(1).normal(size=(2, 30, 2))
+        return make_blocks(path, KERNEL, np.array([0.0, 1.0]), start, 10, seed)
+
+    def test_finished_blocks_are_returned(self, blocks) -> None:
+        with log_gamma_session(**FIXED) as session:
+            run = replace(session, executor=Interrupting(1)).anneal("Annealing", blocks)
+        assert run.interrupted
+        assert run.log_weight.shape == (2, 10)
+
+    def test_a_stage_that_others_need_ends_the_call(self, blocks) -> None:
+        with log_gamma_session(**FIXED) as session:
+            session = replace(session, executor=Interrupting(1))
+            with pytest.raises(KeyboardInterrupt):
+                session.anneal_fully("Pilot", blocks)
+
+
 class TestCheckpoint:
     def test_it_is_complete_at_the_end(self, tmp_path: Path) -> None:
         where = pma.Checkpoint(tmp_path / "file", interval=1e6)
@@ -146,6 +168,8 @@ class TestCheckpoint:
             with pytest.raises(KeyboardInterrupt):
                 session.anneal("Annealing", [])
             session.log.stage("Growth", lambda: "stop")
+            session.log.blocks("Reverse").add(0, "a block of an interrupted start")
         with log_gamma_session(checkpoint=tmp_path / "file", **FIXED) as session:
             session.log.blocks("Annealing")
             assert session.log.stage("Growth", lambda: "go on") == "go on"
+            assert not session.log.blocks("Reverse").results

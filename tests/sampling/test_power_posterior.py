@@ -1,147 +1,176 @@
-"""Power posteriors against closed forms, and their sensitivity."""
+"""Power posteriors against closed forms."""
 
-from functools import cache
+import itertools
 
-import matplotlib as mpl
 import numpy as np
 import pymc as pm
 import pytest
 
-mpl.use("Agg")
-
-from matplotlib import pyplot
 from scipy import stats
 
 import pymc_anneal as pma
 
-Y = np.array([2.1, 3.0, 3.9, 2.6])
-SIGMA, PRIOR_MEAN, PRIOR_SD = 0.8, -1.0, 1.5
-BETAS = (0.0, 0.25, 1.0, 4.0)
+from pymc_anneal.base.arviz_compat import group
+from tests.problems import ising
+from tests.sampling.power_model import (
+    BETAS,
+    QUIET,
+    SIGMA,
+    Y,
+    exact_log_z,
+    exact_moments,
+    power_model,
+    power_result,
+)
 
 
-def normal_model() -> pm.Model:
-    with pm.Model(coords={"site": ["a", "b"]}) as model:
-        mu = pm.Normal("mu", PRIOR_MEAN, PRIOR_SD, dims="site")
-        pm.Deterministic("difference", mu[1] - mu[0])
-        pm.Normal("y", mu[0], SIGMA, observed=Y)
-    return model
+@pytest.fixture(scope="module")
+def result():
+    return power_result()
 
 
-@cache
-def compiled() -> pma.CompiledModel:
-    return pma.compile_model(normal_model())
+def first_mean(result, i: int) -> np.ndarray:
+    """Return the draws of the first site's mu at one temperature."""
+    return group(result, "posterior")["mu"].isel(site=0).values[..., i].ravel()
 
 
-@cache
-def idata():
-    return pma.power_posterior(BETAS, draws=1000, model=compiled(), **QUIET)
+def check_moments(result, i: int) -> None:
+    x, (mean, sd) = first_mean(result, i), exact_moments(BETAS[i])
+    ess = float(group(result, "power")["ess"][i])
+    assert abs(x.mean() - mean) < 5 * sd / np.sqrt(ess)
+    assert abs(x.std() / sd - 1) < 5 / np.sqrt(2 * ess)
 
 
-QUIET = {"random_seed": 2, "progressbar": False}
-
-
-def exact(beta: float) -> tuple[float, float]:
-    """Mean and standard deviation of the first site's mu."""
-    precision = PRIOR_SD**-2 + beta * len(Y) * SIGMA**-2
-    mean = (PRIOR_MEAN * PRIOR_SD**-2 + beta * Y.sum() * SIGMA**-2) / precision
-    return mean, precision**-0.5
-
-
-def exact_log_z(beta: float) -> float:
-    """Log of the integral of prior times likelihood to the power beta, by quadrature."""
-    grid = np.linspace(-12, 12, 40_001)
-    log_likelihood = stats.norm.logpdf(Y[:, None], grid, SIGMA).sum(axis=0)
-    density = stats.norm.logpdf(grid, PRIOR_MEAN, PRIOR_SD) + beta * log_likelihood
-    return float(
-        np.log(np.exp(density - density.max()).sum() * (grid[1] - grid[0])) + density.max()
-    )
+def check_normaliser(result, i: int) -> None:
+    found = group(result, "power")
+    error = float(found["log_z"][i]) - exact_log_z(BETAS[i])
+    assert abs(error) <= 4 * float(found["mcse"][i]) + 1e-9
+    assert float(found["mcse"][i]) < 0.2
 
 
 class TestDraws:
-    def test_shapes(self) -> None:
-        mu = idata()["posterior"]["mu"]
+    def test_shapes(self, result) -> None:
+        mu = group(result, "posterior")["mu"]
         assert mu.dims == ("chain", "draw", "power", "site")
         assert mu.shape == (4, 1000, 4, 2)
         np.testing.assert_array_equal(mu["power"], BETAS)
-        assert idata()["sample_stats"]["log_likelihood"].shape == (4, 1000, 4)
-        np.testing.assert_array_equal(idata()["observed_data"]["y"], Y)
+        assert group(result, "sample_stats")["log_likelihood"].shape == (4, 1000, 4)
+        np.testing.assert_array_equal(group(result, "observed_data")["y"], Y)
 
     @pytest.mark.parametrize("i", range(4))
-    def test_moments(self, i: int) -> None:
-        x = idata()["posterior"]["mu"].isel(site=0).values[..., i].ravel()
-        mean, sd = exact(BETAS[i])
-        ess = float(idata()["power"]["ess"][i])
-        assert abs(x.mean() - mean) < 5 * sd / np.sqrt(ess)
-        assert abs(x.std() / sd - 1) < 5 / np.sqrt(2 * ess)
+    def test_moments(self, result, i: int) -> None:
+        check_moments(result, i)
 
     @pytest.mark.parametrize("i", range(1, 4))
-    def test_other_temperatures_are_told_apart(self, i: int) -> None:
-        x = idata()["posterior"]["mu"].isel(site=0).values[..., i].ravel()
-        mean, sd = exact(BETAS[i - 1])
-        assert abs(x.mean() - mean) > 5 * sd / np.sqrt(float(idata()["power"]["ess"][i]))
+    def test_moments_of_another_temperature_do_not_fit(self, result, i: int) -> None:
+        mean, sd = exact_moments(BETAS[i - 1])
+        ess = float(group(result, "power")["ess"][i])
+        assert abs(first_mean(result, i).mean() - mean) > 5 * sd / np.sqrt(ess)
 
     @pytest.mark.parametrize("i", range(4))
-    def test_normalisers(self, i: int) -> None:
-        found = idata()["power"]
-        error = float(found["log_z"][i]) - exact_log_z(BETAS[i])
-        assert abs(error) <= 4 * float(found["mcse"][i]) + 1e-9
+    def test_normalisers(self, result, i: int) -> None:
+        check_normaliser(result, i)
 
-    def test_log_likelihood_is_that_of_the_draws(self) -> None:
-        mu = idata()["posterior"]["mu"].isel(site=0).values[0, 3, 2]
-        expected = stats.norm.logpdf(Y, mu, SIGMA).sum()
-        found = idata()["sample_stats"]["log_likelihood"].values[0, 3, 2]
-        np.testing.assert_allclose(found, expected)
+    def test_log_likelihood_is_that_of_the_draws(self, result) -> None:
+        mu = group(result, "posterior")["mu"].isel(site=0).values[0, 3, 2]
+        found = group(result, "sample_stats")["log_likelihood"].values[0, 3, 2]
+        np.testing.assert_allclose(found, stats.norm.logpdf(Y, mu, SIGMA).sum())
 
     def test_one_beta(self) -> None:
-        found = pma.power_posterior(2.0, draws=30, steps=20, model=compiled(), **QUIET)
-        assert found["posterior"]["mu"].shape == (4, 30, 1, 2)
+        found = pma.power_posterior(2.0, draws=30, steps=20, model=power_model(), **QUIET)
+        assert group(found, "posterior")["mu"].shape == (4, 30, 1, 2)
 
     def test_the_prior_alone(self) -> None:
-        found = pma.power_posterior([0], draws=30, model=compiled(), **QUIET)
-        assert float(found["power"]["log_z"][0]) == 0
+        found = pma.power_posterior([0], draws=30, model=power_model(), **QUIET)
+        assert float(group(found, "power")["log_z"][0]) == 0
 
+
+class TestSeveralBlocks:
+    """Populations of 50 particles, in eight blocks of four chains."""
+
+    @pytest.fixture(scope="class", params=[None, "ess", 1.0], ids=["alone", "ess", "always"])
+    @classmethod
+    def result(cls, request):
+        size = {"draws": 400, "steps": 60, "block_size": 200}
+        return pma.power_posterior(
+            BETAS, model=power_model(), resample=request.param, **size, **QUIET
+        )
+
+    @pytest.mark.parametrize("i", range(4))
+    def test_normalisers(self, result, i: int) -> None:
+        check_normaliser(result, i)
+
+    @pytest.mark.parametrize("i", range(4))
+    def test_moments(self, result, i: int) -> None:
+        check_moments(result, i)
+
+    def test_recorded_draws_differ_by_temperature(self, result) -> None:
+        means = [first_mean(result, i).mean() for i in range(4)]
+        assert means == sorted(means)
+
+
+def test_normalisers_of_resampled_populations_are_unbiased() -> None:
+    # Few steps: the weights of single particles are uneven, the mean of exp(log_z) is not biased.
+    ratios = []
+    for seed in range(30):
+        found = pma.power_posterior(
+            [0.25, 1.0],
+            model=power_model(),
+            draws=50,
+            steps=6,
+            resample=1.0,
+            block_size=40,
+            transition=pma.HMC(0.6, 2, 0.5),
+            random_seed=seed,
+            progressbar=False,
+        )
+        log_z = group(found, "power")["log_z"].values
+        ratios.append(np.exp(log_z - [exact_log_z(b) for b in (0.25, 1.0)]))
+    error = np.std(ratios, axis=0) / np.sqrt(len(ratios))
+    assert (np.abs(np.mean(ratios, axis=0) - 1) < 5 * error).all()
+    assert (error < 0.1).all()
+
+
+class TestErrors:
     @pytest.mark.parametrize("betas", [[], [-1.0], [1.0, np.inf], np.nan])
     def test_bad_betas(self, betas) -> None:
         with pytest.raises(ValueError, match="`betas` is .* 0 or above"):
-            pma.power_posterior(betas, model=compiled())
+            pma.power_posterior(betas, model=power_model())
 
-    def test_a_name_that_is_taken(self) -> None:
+    def test_a_variable_with_the_name_of_the_dimension(self) -> None:
         with pm.Model() as model:
             pm.Normal("power")
         with pytest.raises(ValueError, match="'power', the name of the dimension"):
             pma.power_posterior(1.0, model=model)
 
+    def test_too_few_populations_to_resample(self) -> None:
+        with pytest.raises(ValueError, match="`resample` leaves 2 independent populations"):
+            pma.power_posterior(1.0, model=power_model(), chains=2, draws=50, resample="ess")
 
-class TestSensitivity:
-    def test_table(self) -> None:
-        table = pma.power_sensitivity(idata())
-        assert list(table.index.unique("variable")) == ["mu[a]", "mu[b]", "difference"]
-        assert list(table.columns) == ["mean", "sd", "lower", "upper", "slope"]
-        row = table.loc[("mu[a]", 1.0)]
-        mean, sd = exact(1.0)
-        assert row["mean"] == pytest.approx(mean, abs=0.1)
-        assert row["lower"] == pytest.approx(stats.norm.ppf(0.03, mean, sd), abs=0.1)
 
-    @pytest.mark.parametrize("beta", [0.25, 1.0, 4.0])
-    def test_slope(self, beta: float) -> None:
-        h = 1e-4
-        (left, _), (right, _), (_, sd) = exact(beta - h), exact(beta + h), exact(beta)
-        expected = np.log(2) * beta * (right - left) / (2 * h) / sd
-        found = pma.power_sensitivity(idata(), "mu").loc[("mu[a]", beta), "slope"]
-        assert found == pytest.approx(expected, abs=0.08)
-        other = pma.power_sensitivity(idata(), "mu").loc[("mu[b]", beta), "slope"]
-        assert other == pytest.approx(0, abs=0.08)
+SPINS = np.array(list(itertools.product((0, 1), repeat=4)))
 
-    def test_plot(self) -> None:
-        axes = pma.plot_sensitivity(idata(), ["mu"])
-        assert [axis.get_ylabel() for axis in axes] == ["mu[a]", "mu[b]"]
-        pyplot.close("all")
-        with pytest.raises(ValueError, match="Expected 1 axes"):
-            pma.plot_sensitivity(idata(), "difference", axes=pyplot.subplots(1, 2)[1])
-        pyplot.close("all")
 
-    def test_refusals(self) -> None:
-        with pytest.raises(ValueError, match="group 'power', found dict"):
-            pma.power_sensitivity({})
-        with pytest.raises(ValueError, match="no variables \\['nu'\\]"):
-            pma.power_sensitivity(idata(), "nu")
+def spin_mass(power: float) -> np.ndarray:
+    """Return the probability of each of ``SPINS`` in the model of ``ising(2)``, to a power."""
+    s = 2 * SPINS - 1
+    energy = 0.4 * (s[:, [0, 0, 3, 3]] * s[:, [1, 2, 1, 2]]).sum(axis=1) + 0.1 * s.sum(axis=1)
+    mass = np.exp(power * energy)
+    return mass / mass.sum()
+
+
+@pytest.mark.slow
+def test_discrete_variables() -> None:
+    found = pma.power_posterior(
+        [0.5, 3.0], model=ising(2).build(), draws=1000, random_seed=1, progressbar=False
+    )
+    up = group(found, "posterior")["up"]
+    assert up.dtype == np.int64
+    flat = up.transpose("power", "chain", "draw", ...).values.reshape(2, -1, 4)
+    for power, draws in zip((0.5, 3.0), flat, strict=True):
+        index = draws @ [8, 4, 2, 1]
+        expected = spin_mass(power) * len(index)
+        observed = np.bincount(index, minlength=16)
+        common = expected > 20
+        error = np.sqrt(expected[common])
+        assert (np.abs(observed[common] - expected[common]) < 6 * error).all()

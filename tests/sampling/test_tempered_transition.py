@@ -1,5 +1,6 @@
 """Tempered transitions: the exact stationary distribution, and PyMC's contract for a step."""
 
+import itertools
 import pickle
 
 from functools import cache
@@ -15,12 +16,14 @@ import pytest
 
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import Competence
-from scipy.stats import kstest
+from scipy.stats import chisquare, kstest
 
 import pymc_anneal as pma
 
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.sampling import tempered_transition
 from tests.cases import log_gamma_draws, log_gamma_marginal, log_gamma_terms, normal_model
+from tests.problems import ising
 
 CENTRES = np.array([[-8.0, -6.0], [7.0, -8.0], [0.0, 1.0], [9.0, 7.0], [-7.0, 8.0]])
 SCALES = np.array([0.4, 0.7, 0.5, 0.9, 0.6])
@@ -39,20 +42,20 @@ def five_modes() -> pm.Model:
 
 
 def exact_weights() -> np.ndarray:
-    """Share of each mode: prior times normal is a normal, times that of the sum of variances."""
+    """Return the share of each mode; a normal prior times a normal is a normal."""
     variance = PRIOR_SD**2 + SCALES**2
     weight = SHARES * np.exp(-(CENTRES**2).sum(axis=1) / (2 * variance)) / variance
     return weight / weight.sum()
 
 
 def mode_of(x: np.ndarray) -> np.ndarray:
-    """Nearest mode of each draw, shape (chains, draws)."""
+    """Return the nearest mode of each draw, shape (chains, draws)."""
     scaled = ((x[..., None, :] - CENTRES) ** 2).sum(axis=-1) / SCALES**2
     return scaled.argmin(axis=-1)
 
 
 def share_scores(label: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Errors of the labels' shares, in standard errors."""
+    """Return the errors of the labels' shares, in standard errors."""
     inside = (label[..., None] == np.arange(len(exact))).astype(float)
     ess = np.array([float(az.ess(inside[..., i])) for i in range(len(exact))])
     return (inside.mean(axis=(0, 1)) - exact) / np.sqrt(exact * (1 - exact) / ess)
@@ -65,7 +68,7 @@ def step() -> pma.TemperedTransition:
 
 
 class TestExcursion:
-    """Invariance: exact draws, moved once, are exact draws."""
+    """Exact draws, moved once, are exact draws."""
 
     KERNELS = {
         "hmc": pma.HMC(0.9, 1, 0.4),
@@ -73,7 +76,7 @@ class TestExcursion:
     }
     BETAS = np.array([0.0, 0.3, 0.6, 1.0])
 
-    def moved(self, kernel: str, seed: int, draws: int = 20_000, wrong: bool = False):
+    def move(self, kernel: str, seed: int, draws: int = 20_000, wrong: bool = False):
         rng = np.random.default_rng(seed)
         path = pma.GeometricPath(log_gamma_terms)
         position = log_gamma_draws(1.0, draws, rng)
@@ -100,10 +103,10 @@ class TestExcursion:
 
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_invariance(self, kernel: str) -> None:
-        assert min(self.p_values(self.moved(kernel, 1))) > 1e-4
+        assert min(self.p_values(self.move(kernel, 1))) > 1e-4
 
     def test_draws_of_another_reference_are_noticed(self) -> None:
-        assert min(self.p_values(self.moved("hmc", 2, draws=40_000, wrong=True))) < 1e-4
+        assert min(self.p_values(self.move("hmc", 2, draws=40_000, wrong=True))) < 1e-4
 
     def test_inner_acceptance_is_a_probability(self) -> None:
         path = pma.GeometricPath(log_gamma_terms)
@@ -162,7 +165,44 @@ class TestStep:
         assert np.isfinite(statistics["log_accept_ratio"])
 
 
-class TestRefusals:
+class TestDiscreteVariables:
+    @pytest.mark.parametrize("right", [True, False], ids=["reversal", "same order"])
+    def test_heating_and_cooling_are_reversals(self, right: bool, monkeypatch) -> None:
+        # Heating has to sweep the other way than cooling; three spins in strong fields show it.
+        if not right:
+            monkeypatch.setattr(pma.Gibbs, "reversal", lambda kernel: kernel)
+        coupling = np.array([[-3.0, 5.0, -3.0], [0.0, 1.0, 4.0], [0.0, 0.0, -2.0]])
+        path = pma.GeometricPath(lambda x: LogTerms(-3 * jnp.log(2.0), x @ coupling @ x))
+        kernel, betas, draws = pma.Gibbs(range(3), [(0, 1)] * 3), jnp.array([0, 0.5, 1]), 300_000
+        states = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
+        mass = np.exp(np.einsum("ni,ij,nj->n", states, coupling, states))
+        mass /= mass.sum()
+        rng = np.random.default_rng(0)
+        position = states[rng.choice(8, size=draws, p=mass)]
+        fresh = states[rng.integers(8, size=draws)]
+
+        def one(key, position, fresh):
+            # Without the cache of compiled programs, which does not notice the patch.
+            excursion = tempered_transition._excursion.__wrapped__
+            return excursion(path, kernel, betas, key, position, fresh).position
+
+        with jax.enable_x64(True):
+            keys = jax.random.split(jax.random.key(2), draws)
+            end = np.asarray(jax.jit(jax.vmap(one))(keys, position, fresh))
+        observed = np.bincount((end @ [4, 2, 1]).astype(int), minlength=8)
+        assert (chisquare(observed, mass * draws).pvalue > 1e-6) == right
+
+    def test_a_step_keeps_whole_numbers(self) -> None:
+        with ising(2).build() as model:
+            step = pma.TemperedTransition(
+                schedule=[0, 0.5, 1], transition=pma.Gibbs(range(4), [(0, 1)] * 4), rng=1
+            )
+        point, (statistics,) = step.step(model.initial_point())
+        assert point["up"].dtype == np.int64
+        assert 0 <= statistics["accept"] <= 1
+
+
+class TestErrors:
     def test_some_of_the_variables(self) -> None:
         model = normal_model()
         with model, pytest.raises(ValueError, match="without \\['sigma_log__'\\]"):

@@ -1,8 +1,9 @@
 """A transition written by a user: the Barker proposal.
 
 Livingstone & Zanella (2022), The Barker proposal: combining robustness and efficiency in
-gradient-based MCMC. In coordinates of about unit scale, every coordinate jumps by ``z ~ N(0, s^2)``,
-upwards with probability ``1 / (1 + exp(-z g))``, where ``g`` is the gradient of the log density.
+gradient-based MCMC. In coordinates of about unit scale, draw ``z ~ N(0, s^2)`` for every coordinate
+and move it by ``z`` with probability ``1 / (1 + exp(-z g))``, otherwise by ``-z``, where ``g`` is
+the gradient of the log density.
 """
 
 from dataclasses import dataclass
@@ -50,8 +51,8 @@ class Barker(pma.Transition):
 
         start, slope_before = state.position, slope(state.position)
         size = self.step_size * jax.random.normal(key_size, start.shape)
-        up = jax.random.uniform(key_sign, start.shape) < jax.nn.sigmoid(size * slope_before)
-        jump = jnp.where(up, size, -size)
+        keep = jax.random.uniform(key_sign, start.shape) < jax.nn.sigmoid(size * slope_before)
+        jump = jnp.where(keep, size, -size)
         position = start + apply_scale(scale, jump)
         new = pma.KernelState(position, path.evaluate(position), state.auxiliary)
 

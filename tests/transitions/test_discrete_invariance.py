@@ -205,7 +205,6 @@ def test_sweeps_are_not_their_own_reversal(kernel: Transition) -> None:
     assert not is_reversal(kernel, kernel)
 
 
-
 @parametrize("case", DISCRETE_TRANSITIONS)
 def test_unbiased(case: Case) -> None:
     for steps in range(1, 6):

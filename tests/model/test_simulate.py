@@ -1,0 +1,44 @@
+"""Data simulated from the joint distribution of a model."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import stats
+
+from pymc_anneal.model.compile import compile_model
+from pymc_anneal.model.simulate import compile_for_new_data, simulate
+from tests.model.simulated_models import counts, folded
+
+
+def test_data_follow_their_parameters() -> None:
+    compiled = compile_model(folded())
+    x, (y,) = simulate(compiled, np.random.SeedSequence(1), 4000)
+    assert stats.kstest(x[:, 0] + 1, "norm").pvalue > 1e-3
+    residual = (y[:, 0] - 3 * x[:, 0] ** 2 - x[:, 0]) / 0.2
+    assert stats.kstest(residual, "norm").pvalue > 1e-3
+
+
+def test_the_likelihood_takes_other_data() -> None:
+    compiled = compile_model(counts())
+    log_terms = compile_for_new_data(compiled)
+    with jax.enable_x64(True):
+        x = jnp.array([0.3])
+        own = log_terms((np.array([3, 1, 4]),), x)
+        other = log_terms((np.array([0, 1, 9]),), x)
+        expected = compiled.log_terms(x)
+    np.testing.assert_allclose(own, expected, rtol=1e-12)
+    rate = np.exp(0.3)
+    exact = stats.poisson.logpmf([0, 1, 9], rate).sum()
+    assert float(other.log_likelihood) == pytest.approx(exact, rel=1e-12)
+
+
+def test_data_containers_and_one_draw() -> None:
+    with pm.Model() as model:
+        y = pm.Data("y", np.array([1.0, 2.0]))
+        pm.Normal("z", pm.Normal("mu"), 1, observed=y)
+    x, (z,) = simulate(compile_model(model), np.random.SeedSequence(1), 1)
+    assert x.shape == (1, 1)
+    assert z.shape == (1, 2)
