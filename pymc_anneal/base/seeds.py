@@ -52,4 +52,5 @@ def key_from_words(words: np.ndarray) -> jax.Array:
 
     The generator is named, so that JAX's default does not decide about the random numbers.
     """
-    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+    key: jax.Array = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+    return key
