@@ -90,7 +90,7 @@ def scores(name: str, seeds: int) -> np.ndarray:
 
 def test_heavy_tailed_prior() -> None:
     # The data lie ten deviations from a Student-t prior.
-    found = scores("student_t_conflict", 4)
+    found = scores("student_t_conflict", 2)
     assert stats.chi2.sf((found**2).sum(), len(found)) > 1e-4
 
 

@@ -1,6 +1,7 @@
 """The trial: it grows until its weights are even, and the plan follows from it."""
 
 import numpy as np
+import pytest
 
 import pymc_anneal as pma
 
@@ -31,6 +32,7 @@ def test_the_time_limits_the_plan() -> None:
     assert short.predicted_mcse > 0.005
 
 
+@pytest.mark.slow
 def test_trials_grow_until_the_weights_are_even(monkeypatch) -> None:
     # A kernel that hardly moves: the variance is far above that of perfect transitions.
     steps, anneal = [], Session.anneal

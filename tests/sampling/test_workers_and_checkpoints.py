@@ -82,9 +82,9 @@ def reverse_rbm_sample_ais(**more: Any) -> Numbers:
     return read_groups(result, "prior", "annealing", "evidence")
 
 
-RUNS: list[Callable[..., Numbers]] = [
+RUNS = [
     power_posterior,
-    planned_power_posterior,
+    pytest.param(planned_power_posterior, marks=pytest.mark.slow, id="planned_power_posterior"),
     calibrate,
     find_map,
     rbm_sample_ais,
