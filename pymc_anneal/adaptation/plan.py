@@ -4,9 +4,8 @@ With ``S`` the variance of the log weights, ``RSE^2 = (exp(S) - 1) / N``, and ``
 ``1/K``. With perfect transitions ``S = Lambda^2 / K``; a trial run, frozen like the counted one,
 measures ``S`` with the real transitions. At a fixed cost ``N K`` the error is smallest for small
 ``S``, but below ``S = 1/2`` there is little to gain (a factor 1.3 above the limit). The plan takes
-the largest ``S`` with which the wanted particles reach the wanted error, at most 1: then the
-effective sample size is 37 % of the particles, and the weights are even enough to be draws from
-the posterior.
+the largest ``S`` with which the wanted particles reach the wanted error and amount to 400 draws of
+the posterior, within these bounds. At ``S = 1`` the effective sample size is 37 % of the particles.
 """
 
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from pymc_anneal.adaptation.pilot import Pilot
 
 # Bounds on the variance of the log weights at which a run is planned.
 MIN_VARIANCE, MAX_VARIANCE = 0.25, 1.0
+# Effective number of posterior draws at which a run is planned.
+_DRAWS = 400
 # Largest exponent in exp(S): float64 overflows above 709.
 _MAX_EXPONENT = 700.0
 
@@ -71,8 +72,9 @@ def predicted_cost(pilot: Pilot) -> float:
 
 def planned_variance(particles: int, target_mcse: float) -> float:
     """Return the variance of the log weights at which a run of some particles is planned."""
-    wanted = np.log1p(particles * np.expm1(target_mcse**2))
-    return float(np.clip(wanted, MIN_VARIANCE, MAX_VARIANCE))
+    by_error = np.log1p(particles * np.expm1(target_mcse**2))
+    by_draws = np.log(particles / _DRAWS)  # the effective sample size is N exp(-S)
+    return float(np.clip(min(by_error, by_draws), MIN_VARIANCE, MAX_VARIANCE))
 
 
 def trial_steps(pilot: Pilot) -> int:

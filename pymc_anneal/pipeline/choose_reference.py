@@ -37,6 +37,11 @@ def is_prior(reference: ReferenceName | Reference) -> bool:
     return isinstance(reference, str) and reference == "prior"
 
 
+def may_be_prior(reference: ReferenceName | Reference) -> bool:
+    """Whether the reference is the prior, or is the prior where nothing else fits."""
+    return isinstance(reference, str) and reference in ("prior", "auto")
+
+
 def choose_reference(
     session: Session,
     compiled: CompiledModel,
@@ -70,7 +75,7 @@ def choose_reference(
     """
     if is_prior(reference):
         return Choice(prior, {})
-    if reference == "auto" and compiled.explain_unnormalised():
+    if reference == "auto" and (compiled.ndim == 0 or compiled.explain_unnormalised()):
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")
     if not isinstance(reference, str):
@@ -100,7 +105,7 @@ def check_compatible(reference: ReferenceName | Reference, path: object) -> None
             "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
             "`reference` and leave out `path`."
         )
-    if not is_prior(reference) and not isinstance(path, GeometricPath):
+    if not may_be_prior(reference) and not isinstance(path, GeometricPath):
         raise ValueError(
             f"`reference` goes with a path given by name, found a "
             f"{type(path).__name__}; an object passed as `path` has to start from the prior."

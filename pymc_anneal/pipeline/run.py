@@ -83,7 +83,8 @@ def run_model(
     -------
     Stages
     """
-    if not _reference_is_free(session.settings, transition, path):
+    free = reverse_from is None and _reference_is_free(session.settings, transition, path)
+    if not free:
         reference = "prior" if reference == "auto" else reference
     references = choose_reference(
         session, target.compiled, target.candidate(), transition, reference

@@ -91,7 +91,8 @@ def sample_ais(
         Density from which the path starts; one near the posterior makes the run shorter, and the
         estimate stays unbiased. "auto": the prior or a mixture fitted to the particles of a
         survey, whichever is predicted to be cheaper; the prior for models with discrete variables,
-        for paths other than "geometric" and "auto", and if there is nothing for a pilot to tune.
+        for reverse runs, for paths other than "geometric" and "auto", and if there is nothing for a
+        pilot to tune.
         "pilot": the mixture, whatever it costs. "laplace": the Gaussian at the posterior's mode.
         Or an object like those that :func:`fit_reference` returns.
     schedule : str, array or callable

@@ -74,6 +74,8 @@ class TestMakePlan:
         assert variances[0] == MAX_VARIANCE
         assert variances[1:] == sorted(variances[1:], reverse=True)
         assert variances[-1] == MIN_VARIANCE
+        assert planned_variance(300, 0.5) == MIN_VARIANCE  # too few particles for 400 draws
+        assert planned_variance(600, 0.5) == pytest.approx(np.log(1.5))
         # Between the bounds the wanted particles reach the wanted error.
         assert np.expm1(variances[2]) / 2000 == pytest.approx(np.expm1(0.015**2))
 
