@@ -30,6 +30,8 @@ from pymc_anneal.pipeline.target import Choice, RunCandidate
 # Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
 # takes more particles than coordinates.
 _LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
+# Evaluations of the search for peaks, as a share of those of the survey.
+_SEARCH = 1.0
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
 # least as many as the survey took.
 _SHARE = 0.25
@@ -62,7 +64,8 @@ def choose_mixture(
     survey = session.survey(prior, transition, seed_survey, particles)
     surveyed = replace(prior, pilot=survey)
     path = cast(GeometricPath, prior.path)
-    fitted = fit_mixture(path, survey.position, prior.draw_reference, seed_fit)
+    search = int(_SEARCH * survey.evaluations)
+    fitted = fit_mixture(path, survey.position, prior.draw_reference, seed_fit, search)
     mixture = RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
