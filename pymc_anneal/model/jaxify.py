@@ -18,7 +18,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import graph_inputs
 
 from pymc_anneal.model.jax_dispatch import jax_funcify, set_double_precision
-from pymc_anneal.model.rewrites import CHECKS, FAST_FORMS
+from pymc_anneal.model.rewrites import EXACT_FORMS, FAST_FORMS
 
 # One array per input of a graph, to one array per output.
 JaxFunction: TypeAlias = Callable[..., tuple[jax.Array, ...]]
@@ -72,7 +72,7 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
         An Op of the graph has no JAX form.
     """
     fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
-    for rewriter in CHECKS:
+    for rewriter in EXACT_FORMS:
         rewriter.rewrite(fgraph)
     # Fusion would hide the forms that are replaced next inside a Composite; XLA fuses by itself.
     JAX.excluding("fusion").optimizer.rewrite(fgraph)

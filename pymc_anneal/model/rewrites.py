@@ -1,7 +1,8 @@
 """Rewrites of a PyTensor graph for its translation to JAX.
 
-`CHECKS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
-:func:`pymc.sample`. `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
+`EXACT_FORMS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
+:func:`pymc.sample`, and logarithms of values that underflow are taken of their forms
+(`underflow.py`). `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
 and replace element-wise forms whose JAX translation is slow by equally accurate ones:
 
 - ``softplus(x) = max(x, 0) + log1p(exp(-|x|))`` with the logistic sigmoid as its derivative, in
@@ -44,6 +45,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import All
 
 from pymc_anneal.model.jax_dispatch import jax_funcify
+from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
 
 
 class FastSoftplus(Softplus):  # type: ignore[misc]  # mypy does not see PyTensor's classes
@@ -161,8 +163,10 @@ def _everywhere(op: type, rewrite: Callable[[FunctionGraph, Apply], Any]) -> Gra
     return in2out(node_rewriter([op])(rewrite), name=rewrite.__name__)
 
 
-CHECKS: tuple[GraphRewriter, ...] = (
+EXACT_FORMS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
+    _everywhere(Elemwise, take_log_of_softmax),
+    _everywhere(Elemwise, drop_zero_guard),
 )
 
 FAST_FORMS: tuple[GraphRewriter, ...] = (
