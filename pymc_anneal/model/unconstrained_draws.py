@@ -70,8 +70,9 @@ class LogitBetaRV(BetaRV):  # type: ignore[misc]
     ) -> np.ndarray:
         """Draw ``log G(alpha) - log G(beta)``."""
         alpha, beta = np.broadcast_arrays(alpha, beta)
-        log_success = _log_standard_gamma(rng, alpha, size)
-        return log_success - _log_standard_gamma(rng, beta, size)
+        draws: np.ndarray = _log_standard_gamma(rng, alpha, size)
+        draws -= _log_standard_gamma(rng, beta, size)
+        return draws
 
 
 class LogDirichletRV(DirichletRV):  # type: ignore[misc]

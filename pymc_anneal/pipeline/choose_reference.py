@@ -17,6 +17,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.check_reference import check_agreement
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
@@ -76,11 +77,14 @@ def choose_reference(
     ------
     NotImplementedError
         A reference other than the prior, and a prior whose density is not normalised.
+    ValueError
+        Log density and draws of the reference given do not belong together.
     """
     if isinstance(reference, str) and reference == "prior":
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")
     if not isinstance(reference, str):
+        check_agreement(reference, compiled.ndim)
         return Choice(reference_candidate(compiled, reference, type(reference).__name__), {})
     if reference == "laplace":
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
