@@ -14,7 +14,8 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
-from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, freeze_shared
+from pymc_anneal.model.frozen_data import freeze_shared
+from pymc_anneal.model.jaxify import JaxFunction, JaxGraph
 
 
 def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:

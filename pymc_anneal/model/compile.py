@@ -13,7 +13,7 @@ A discrete variable is not transformed. Its coordinates of ``x`` hold integers e
 derivatives with respect to them are zero.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -23,9 +23,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
+from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
     evaluate_log_terms,
@@ -77,6 +78,7 @@ class CompiledModel:
     notes: tuple[str, ...]
     _prior: PriorSampler = field(repr=False)
     _constrain: RowFunction = field(repr=False)
+    _data: FrozenData = field(repr=False)
 
     @property
     def discrete(self) -> tuple[FreeVariable, ...]:
@@ -142,7 +144,7 @@ class CompiledModel:
 
     @cached_property
     def _unconstrain(self) -> RowFunction:
-        return map_transforms(self.model)
+        return map_transforms(self.model, self._data)
 
     def _check_values(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
         if rv.name not in values:
@@ -176,22 +178,25 @@ class CompiledModel:
             By observed variable, in nats.
         """
         model = self.model
-        terms = model.logp(vars=model.observed_RVs, sum=False, jacobian=False)
+        terms = self.freeze(model.logp(vars=model.observed_RVs, sum=False, jacobian=False))
         values = map_positions(model, self.variables, terms)(position)
         return {rv.name: v for rv, v in zip(model.observed_RVs, values, strict=True)}
 
     def observed_data(self) -> dict[str, np.ndarray]:
         """Return the observed data by variable."""
-        return dict(find_observations(self.model))
+        return dict(self._data.observed)
 
     def constant_data(self) -> dict[str, np.ndarray]:
         """Return the values of ``pm.Data`` by name."""
-        return dict(find_constants(self.model))
+        return dict(self._data.constant)
 
     def coords_and_dims(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return coordinates by dimension and dimensions by variable, as ArviZ expects them."""
-        coords, dims = coords_and_dims_for_inferencedata(self.model)
-        return coords, dims
+        return dict(self._data.coords), dict(self._data.dims)
+
+    def freeze(self, graphs: Sequence[Variable]) -> list[Variable]:
+        """Give graphs of the model the data with which it was compiled."""
+        return self._data.freeze(graphs)
 
     def require_normalised(self, method: str) -> None:
         """Raise unless the prior is a density over real numbers that integrates to one.
@@ -231,7 +236,7 @@ class CompiledModel:
         position : ndarray, shape (d,)
             Unconstrained values.
         """
-        terms = evaluate_each_term(self.model, self.split(position))
+        terms = evaluate_each_term(self.model, self.split(position), self.freeze)
         culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
@@ -297,6 +302,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         notes=(*_list_notes(model, prior.log_mass), *notes),
         _prior=prior,
         _constrain=map_positions(model, variables, unobserved),
+        _data=FrozenData.of(model),
     )
 
 

@@ -8,15 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
-import pytensor.tensor as pt
 
 from pytensor.compile.mode import JAX
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import graph_inputs
 
+from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.jax_dispatch import jax_funcify, set_double_precision
 from pymc_anneal.model.rewrites import EXACT_FORMS, FAST_FORMS
 
@@ -79,10 +76,3 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     for rewriter in FAST_FORMS:
         rewriter.rewrite(fgraph)
     return JaxGraph(jax_funcify, fgraph)
-
-
-def freeze_shared(outputs: Sequence[Variable]) -> list[Variable]:
-    """Replace the shared variables of a graph (``pm.Data``) by their present values."""
-    shared = [v for v in graph_inputs(outputs) if isinstance(v, SharedVariable)]
-    values = {v: pt.constant(v.get_value(borrow=True)) for v in shared}
-    return list(clone_replace(list(outputs), replace=values))

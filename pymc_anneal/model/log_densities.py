@@ -4,7 +4,7 @@ Log prior and log likelihood stay apart, as the two outputs of one graph. A grap
 without a JAX form is evaluated by compiled PyTensor code (`callback.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -15,6 +15,7 @@ import pytensor
 import pytensor.tensor as pt
 
 from pytensor.compile.mode import Mode
+from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.callback import call_back
@@ -94,15 +95,21 @@ def evaluate_log_terms(
     )
 
 
-def evaluate_each_term(model: pm.Model, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+def evaluate_each_term(
+    model: pm.Model,
+    values: Sequence[np.ndarray],
+    freeze: Callable[[Sequence[Variable]], list[Variable]],
+) -> dict[str, np.ndarray]:
     """Evaluate the log density of each variable and potential at values of the free variables.
+
+    Data are those that `freeze` gives to graphs.
 
     Runs in PyTensor's Python mode, which compiles nothing: the function is called once.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     function = pytensor.function(
         model.value_vars,
-        model.logp(vars=terms, sum=False),
+        freeze(model.logp(vars=terms, sum=False)),
         mode=Mode("py", "fast_compile"),
         on_unused_input="ignore",
     )

@@ -37,6 +37,7 @@ from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
@@ -209,7 +210,7 @@ def _compile(
         for rv, draw in zip(model.free_RVs, graphs.draws, strict=True)
         if rv in sortable
     }
-    outputs = [*graphs.unconstrained, *graphs.draws, *graphs.returned]
+    outputs = freeze_shared([*graphs.unconstrained, *graphs.draws, *graphs.returned])
     try:
         batched = _compile_python(_add_batch_axis(outputs, to_sort))
         _check_shapes(batched(), outputs)
