@@ -20,6 +20,7 @@ from pytensor.graph.basic import Variable
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.callback import call_back
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
+from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 
@@ -31,8 +32,19 @@ class Translation(NamedTuple):
 
 
 def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
-    """Return the graphs of log prior and log likelihood, two scalars in nats."""
-    return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+    """Return the graphs of log prior and log likelihood, two scalars in nats.
+
+    Raises
+    ------
+    ValueError
+        A log density depends on a random variable that is not part of the model.
+    """
+    try:
+        return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+    except ValueError as error:
+        if "Random variables detected" not in str(error):
+            raise
+        raise ValueError(find_random_parameter(model)) from error
 
 
 def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:
