@@ -34,6 +34,7 @@ from pymc_anneal.model.log_densities import (
     translate_density,
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
+from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
@@ -44,6 +45,9 @@ from pymc_anneal.model.variables import (
     locate_variables,
     split_values,
 )
+
+# Prior draws at which variables without a JAX form are tried.
+_TRIED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ class CompiledModel:
     log_prior_mass_mcse: float
     notes: tuple[str, ...]
     _prior: PriorSampler = field(repr=False)
-    _constrain: RowFunction = field(repr=False)
+    _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
 
     @property
@@ -119,8 +123,7 @@ class CompiledModel:
         -------
         dict of str to ndarray, shapes (n, ...)
         """
-        names = [v.name for v in self.model.unobserved_RVs]
-        return dict(zip(names, self._constrain(position), strict=True))
+        return self._constrain(position)
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Map values of the free variables to unconstrained vectors, the inverse of `constrain`.
@@ -291,18 +294,22 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     prior = PriorSampler(model)
     variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
     graph, notes = translate_density(model, variables, log_term_graphs(model))
-    unobserved = model.replace_rvs_by_values(model.unobserved_RVs)
+    size = variables[-1].stop if variables else 0
+    seed = np.random.SeedSequence(0)
+    values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
+    data = FrozenData.of(model)
+    warn_of_omissions(model, values.left_out, data)
     return CompiledModel(
         model=model,
         variables=variables,
-        ndim=variables[-1].stop if variables else 0,
+        ndim=size,
         log_terms=PicklableFunction(partial(evaluate_log_terms, graph, variables, prior.log_mass)),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*_list_notes(model, prior.log_mass), *notes),
         _prior=prior,
-        _constrain=map_positions(model, variables, unobserved),
-        _data=FrozenData.of(model),
+        _constrain=values,
+        _data=data,
     )
 
 

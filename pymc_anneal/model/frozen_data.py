@@ -13,7 +13,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
+from pymc.backends.arviz import find_constants, find_observations
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
@@ -32,7 +32,7 @@ class FrozenData:
     observed, constant : dict of str to ndarray
         Observed data, and values of ``pm.Data``, by name.
     coords, dims : dict
-        Coordinates by dimension and dimensions by variable, as ArviZ expects them.
+        Coordinates by dimension and dimensions by variable.
     """
 
     values: dict[Variable, Constant]
@@ -44,11 +44,12 @@ class FrozenData:
     @classmethod
     def of(cls, model: pm.Model) -> "FrozenData":
         """Record the present data of a model."""
-        coords, dims = coords_and_dims_for_inferencedata(model)
+        coords = {name: values for name, values in model.coords.items() if values is not None}
+        dims = {name: list(named) for name, named in model.named_vars_to_dims.items()}
         observed, constant = dict(find_observations(model)), dict(find_constants(model))
         values = [*model.rvs_to_values.values(), *model.data_vars]
         graphs = [*model.basic_RVs, *model.deterministics, *model.potentials, *values]
-        return cls(_present_values(graphs), observed, constant, dict(coords), dict(dims))
+        return cls(_present_values(graphs), observed, constant, coords, dims)
 
     def freeze(self, outputs: Sequence[Variable]) -> list[Variable]:
         """Replace the shared variables of graphs by the recorded values."""
