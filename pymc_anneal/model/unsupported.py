@@ -142,8 +142,9 @@ def find_random_parameter(model: pm.Model) -> str:
 
 def _own_ops(variable: Variable, model: pm.Model) -> list[Op]:
     """Return the Ops of a variable and of its ancestors up to other variables of the model."""
-    others = [rv for rv in model.basic_RVs if rv is not variable]
-    return [a.owner.op for a in ancestors([variable], blockers=others) if a.owner]
+    others = {rv for rv in model.basic_RVs if rv is not variable}
+    own = (a for a in ancestors([variable], blockers=others) if a not in others)
+    return [a.owner.op for a in own if a.owner]
 
 
 def _minibatches(rv: pt.TensorVariable) -> list[Op]:

@@ -5,6 +5,7 @@ import warnings
 import jax
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
 
@@ -139,6 +140,27 @@ class TestStructure:
             np.testing.assert_array_equal(found, value)
         anew = pma.compile_model(model).sample_prior(np.random.SeedSequence(12), 20)
         assert (anew[:, 1] != expected[0][:, 1]).all()
+
+    @pytest.mark.parametrize("start", [np.float64(1.0), np.array([1.0, 2.0]), pt.ones(())])
+    def test_a_differential_equation(self, start) -> None:
+        with pm.Model() as model:
+            rate = pm.HalfNormal("rate", 1.0)
+            path = pytensor.scan(
+                lambda y, r: y - 0.1 * r * y,
+                outputs_info=[start],
+                non_sequences=[rate],
+                n_steps=10,
+            )[0]
+            pm.Deterministic("path", path)
+            pm.Normal("y", path[-1], 0.1, observed=0.4)
+        compiled = assert_agrees_with_pymc(model)
+        assert compiled.notes == ()
+        draws = compiled.sample_prior(np.random.SeedSequence(14), 3)
+        values = compiled.constrain(draws)
+        decay = (1 - 0.1 * values["rate"]) ** 10
+        np.testing.assert_allclose(values["path"][:, -1].reshape(3, -1)[:, 0], decay)
+        gradient = jax.vmap(jax.grad(lambda x: compiled.log_terms(x).log_likelihood))(draws)
+        assert np.isfinite(gradient).all()
 
     def test_missing_values(self) -> None:
         with pm.Model() as model, warnings.catch_warnings():
