@@ -150,9 +150,10 @@ class TestStructure:
                 outputs_info=[start],
                 non_sequences=[rate],
                 n_steps=10,
-            )[0]
+                return_updates=False,
+            )
             pm.Deterministic("path", path)
-            pm.Normal("y", path[-1], 0.1, observed=0.4)
+            pm.Normal("y", path[-1].sum(), 0.1, observed=0.4)
         compiled = assert_agrees_with_pymc(model)
         assert compiled.notes == ()
         draws = compiled.sample_prior(np.random.SeedSequence(14), 3)
