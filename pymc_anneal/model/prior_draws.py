@@ -205,12 +205,13 @@ def _compile(
 ) -> Callable[[np.random.SeedSequence], _Batch]:
     """Compile a function of a seed that returns a batch of draws."""
     graphs = build_forward_graphs(model)
+    outputs = freeze_shared([*graphs.unconstrained, *graphs.draws, *graphs.returned])
+    draws = outputs[len(model.free_RVs) :]
     to_sort = {
         draw: model.rvs_to_transforms[rv]
-        for rv, draw in zip(model.free_RVs, graphs.draws, strict=True)
+        for rv, draw in zip(model.free_RVs, draws, strict=False)
         if rv in sortable
     }
-    outputs = freeze_shared([*graphs.unconstrained, *graphs.draws, *graphs.returned])
     try:
         batched = _compile_python(_add_batch_axis(outputs, to_sort))
         _check_shapes(batched(), outputs)
