@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
-from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, freeze_shared
+from pymc_anneal.model.frozen_data import freeze_shared
+from pymc_anneal.model.jaxify import JaxFunction, JaxGraph
 
 
 def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
@@ -51,6 +53,9 @@ def compile_graph(
 def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
     """Build a differentiable JAX function of the inputs of a graph."""
     inputs, outputs = graph
+    if not inputs:
+        constants = tuple(jnp.asarray(v, jnp.float64) for v in compile_graph([], outputs)())
+        return lambda: constants
     real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
     wrt = [inputs[i] for i in real]
     values = _HostFunction(inputs, outputs)

@@ -13,7 +13,7 @@ A discrete variable is not transformed. Its coordinates of ``x`` hold integers e
 derivatives with respect to them are zero.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -23,9 +23,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_constants, find_observations
+from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
     evaluate_log_terms,
@@ -33,6 +34,7 @@ from pymc_anneal.model.log_densities import (
     translate_density,
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
+from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
@@ -43,6 +45,9 @@ from pymc_anneal.model.variables import (
     locate_variables,
     split_values,
 )
+
+# Prior draws at which variables without a JAX form are tried.
+_TRIED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,8 @@ class CompiledModel:
     log_prior_mass_mcse: float
     notes: tuple[str, ...]
     _prior: PriorSampler = field(repr=False)
-    _constrain: RowFunction = field(repr=False)
+    _constrain: VariableMap = field(repr=False)
+    _data: FrozenData = field(repr=False)
 
     @property
     def discrete(self) -> tuple[FreeVariable, ...]:
@@ -117,8 +123,7 @@ class CompiledModel:
         -------
         dict of str to ndarray, shapes (n, ...)
         """
-        names = [v.name for v in self.model.unobserved_RVs]
-        return dict(zip(names, self._constrain(position), strict=True))
+        return self._constrain(position)
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Map values of the free variables to unconstrained vectors, the inverse of `constrain`.
@@ -142,7 +147,7 @@ class CompiledModel:
 
     @cached_property
     def _unconstrain(self) -> RowFunction:
-        return map_transforms(self.model)
+        return map_transforms(self.model, self._data)
 
     def _check_values(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
         if rv.name not in values:
@@ -176,22 +181,25 @@ class CompiledModel:
             By observed variable, in nats.
         """
         model = self.model
-        terms = model.logp(vars=model.observed_RVs, sum=False, jacobian=False)
+        terms = self.freeze(model.logp(vars=model.observed_RVs, sum=False, jacobian=False))
         values = map_positions(model, self.variables, terms)(position)
         return {rv.name: v for rv, v in zip(model.observed_RVs, values, strict=True)}
 
     def observed_data(self) -> dict[str, np.ndarray]:
         """Return the observed data by variable."""
-        return dict(find_observations(self.model))
+        return dict(self._data.observed)
 
     def constant_data(self) -> dict[str, np.ndarray]:
         """Return the values of ``pm.Data`` by name."""
-        return dict(find_constants(self.model))
+        return dict(self._data.constant)
 
     def coords_and_dims(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return coordinates by dimension and dimensions by variable, as ArviZ expects them."""
-        coords, dims = coords_and_dims_for_inferencedata(self.model)
-        return coords, dims
+        return dict(self._data.coords), dict(self._data.dims)
+
+    def freeze(self, graphs: Sequence[Variable]) -> list[Variable]:
+        """Give graphs of the model the data with which it was compiled."""
+        return self._data.freeze(graphs)
 
     def require_normalised(self, method: str) -> None:
         """Raise unless the prior is a density over real numbers that integrates to one.
@@ -238,7 +246,7 @@ class CompiledModel:
         position : ndarray, shape (d,)
             Unconstrained values.
         """
-        terms = evaluate_each_term(self.model, self.split(position))
+        terms = evaluate_each_term(self.model, self.split(position), self.freeze)
         culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
@@ -288,17 +296,22 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     prior = PriorSampler(model)
     variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
     graph, notes = translate_density(model, variables, log_term_graphs(model))
-    unobserved = model.replace_rvs_by_values(model.unobserved_RVs)
+    size = variables[-1].stop if variables else 0
+    seed = np.random.SeedSequence(0)
+    values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
+    data = FrozenData.of(model)
+    warn_of_omissions(model, values.left_out, data)
     return CompiledModel(
         model=model,
         variables=variables,
-        ndim=variables[-1].stop if variables else 0,
+        ndim=size,
         log_terms=PicklableFunction(partial(evaluate_log_terms, graph, variables, prior.log_mass)),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*_list_notes(model, prior.log_mass), *notes),
         _prior=prior,
-        _constrain=map_positions(model, variables, unobserved),
+        _constrain=values,
+        _data=data,
     )
 
 

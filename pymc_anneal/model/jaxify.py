@@ -8,17 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
-import pytensor.tensor as pt
 
 from pytensor.compile.mode import JAX
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import graph_inputs
 
+from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.jax_dispatch import jax_funcify, set_double_precision
-from pymc_anneal.model.rewrites import CHECKS, FAST_FORMS
+from pymc_anneal.model.rewrites import EXACT_FORMS, FAST_FORMS
 
 # One array per input of a graph, to one array per output.
 JaxFunction: TypeAlias = Callable[..., tuple[jax.Array, ...]]
@@ -72,17 +69,10 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
         An Op of the graph has no JAX form.
     """
     fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
-    for rewriter in CHECKS:
+    for rewriter in EXACT_FORMS:
         rewriter.rewrite(fgraph)
     # Fusion would hide the forms that are replaced next inside a Composite; XLA fuses by itself.
     JAX.excluding("fusion").optimizer.rewrite(fgraph)
     for rewriter in FAST_FORMS:
         rewriter.rewrite(fgraph)
     return JaxGraph(jax_funcify, fgraph)
-
-
-def freeze_shared(outputs: Sequence[Variable]) -> list[Variable]:
-    """Replace the shared variables of a graph (``pm.Data``) by their present values."""
-    shared = [v for v in graph_inputs(outputs) if isinstance(v, SharedVariable)]
-    values = {v: pt.constant(v.get_value(borrow=True)) for v in shared}
-    return list(clone_replace(list(outputs), replace=values))

@@ -4,7 +4,7 @@ Log prior and log likelihood stay apart, as the two outputs of one graph. A grap
 without a JAX form is evaluated by compiled PyTensor code (`callback.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -15,10 +15,12 @@ import pytensor
 import pytensor.tensor as pt
 
 from pytensor.compile.mode import Mode
+from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.callback import call_back
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
+from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 
@@ -30,8 +32,19 @@ class Translation(NamedTuple):
 
 
 def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
-    """Return the graphs of log prior and log likelihood, two scalars in nats."""
-    return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+    """Return the graphs of log prior and log likelihood, two scalars in nats.
+
+    Raises
+    ------
+    ValueError
+        A log density depends on a random variable that is not part of the model.
+    """
+    try:
+        return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+    except ValueError as error:
+        if "Random variables detected" not in str(error):
+            raise
+        raise ValueError(find_random_parameter(model)) from error
 
 
 def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:
@@ -94,15 +107,21 @@ def evaluate_log_terms(
     )
 
 
-def evaluate_each_term(model: pm.Model, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+def evaluate_each_term(
+    model: pm.Model,
+    values: Sequence[np.ndarray],
+    freeze: Callable[[Sequence[Variable]], list[Variable]],
+) -> dict[str, np.ndarray]:
     """Evaluate the log density of each variable and potential at values of the free variables.
+
+    Data are those that `freeze` gives to graphs.
 
     Runs in PyTensor's Python mode, which compiles nothing: the function is called once.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     function = pytensor.function(
         model.value_vars,
-        model.logp(vars=terms, sum=False),
+        freeze(model.logp(vars=terms, sum=False)),
         mode=Mode("py", "fast_compile"),
         on_unused_input="ignore",
     )

@@ -13,7 +13,8 @@ import pytensor.tensor as pt
 from pytensor.graph.replace import clone_replace
 
 from pymc_anneal.model.callback import compile_graph
-from pymc_anneal.model.jaxify import freeze_shared, jaxify
+from pymc_anneal.model.frozen_data import FrozenData, freeze_shared
+from pymc_anneal.model.jaxify import jaxify
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 # From arrays of shapes (n, ...) to arrays of shapes (n, ...).
@@ -27,7 +28,7 @@ def map_positions(
     return _map_rows(model.value_vars, outputs, partial(split_values, variables))
 
 
-def map_transforms(model: pm.Model) -> RowFunction:
+def map_transforms(model: pm.Model, data: FrozenData) -> RowFunction:
     """Compile the transforms to the unconstrained space, mapped over draws of the variables."""
     free = model.free_RVs
     transforms = [model.rvs_to_transforms[rv] for rv in free]
@@ -37,7 +38,7 @@ def map_transforms(model: pm.Model) -> RowFunction:
     ]
     inputs = [rv.type() for rv in free]
     outputs = clone_replace(outputs, dict(zip(free, inputs, strict=True)))
-    return _map_rows(inputs, outputs, lambda *row: row)
+    return _map_rows(inputs, data.freeze(outputs), lambda *row: row)
 
 
 def _map_rows(

@@ -23,7 +23,7 @@ def compile_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.
         the constrained parameters, a scalar in nats up to the evidence.
     """
     model, variables = compiled.model, compiled.variables
-    outputs = [sum_to_scalar(model.logp(jacobian=False))]
+    outputs = compiled.freeze([sum_to_scalar(model.logp(jacobian=False))])
     graph = translate_density(model, variables, outputs).graph
     return PicklableFunction(partial(_evaluate, graph, variables))
 

@@ -1,8 +1,9 @@
 """Exact draws from a model's prior, in the unconstrained space.
 
 Annealed importance sampling starts from independent draws of the normalised reference. These are
-forward draws of the model's own random variables; ``initval`` is ignored. One evaluation of the
-graph returns a batch of draws: every random variable has a leading axis of draws.
+forward draws of the model's own random variables; ``initval`` is ignored. Variables that may
+underflow are drawn as logarithms (`unconstrained_draws.py`). One evaluation of the graph returns a
+batch of draws: every random variable has a leading axis of draws.
 
 A transform may map onto a part of a variable's support only (``ordered`` on a vector of normals).
 The density that PyMC then integrates is the prior restricted to that part, of mass
@@ -17,7 +18,7 @@ is subtracted from the log prior.
 
 import math
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -35,6 +36,9 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
+
+from pymc_anneal.model.frozen_data import freeze_shared
+from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
 _BATCH = 512
@@ -75,6 +79,7 @@ class _Batch(NamedTuple):
         for x, y in zip(self.draws, self.returned, strict=True):
             with np.errstate(invalid="ignore"):
                 close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
+            close |= x == y  # both infinite: a value that overflows in the model's space
             accepted &= close.reshape(_BATCH, -1).all(axis=1)
         return accepted
 
@@ -199,9 +204,16 @@ def _compile(
     model: pm.Model, sortable: set[Variable]
 ) -> Callable[[np.random.SeedSequence], _Batch]:
     """Compile a function of a seed that returns a batch of draws."""
-    outputs = _build_outputs(model)
+    graphs = build_forward_graphs(model)
+    outputs = freeze_shared([*graphs.unconstrained, *graphs.draws, *graphs.returned])
+    draws = outputs[len(model.free_RVs) :]
+    to_sort = {
+        draw: model.rvs_to_transforms[rv]
+        for rv, draw in zip(model.free_RVs, draws, strict=False)
+        if rv in sortable
+    }
     try:
-        batched = _compile_python(_add_batch_axis(outputs, sortable, model))
+        batched = _compile_python(_add_batch_axis(outputs, to_sort))
         _check_shapes(batched(), outputs)
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         if sortable:
@@ -214,20 +226,8 @@ def _compile(
     return partial(_sample_batch, batched)
 
 
-def _build_outputs(model: pm.Model) -> list[Variable]:
-    """Return the graphs of the three lists of `_Batch`, for one draw, concatenated."""
-    unconstrained, returned = [], []
-    for rv in model.free_RVs:
-        transform = model.rvs_to_transforms[rv]
-        inputs = rv.owner.inputs
-        value = rv if transform is None else transform.forward(rv, *inputs)
-        unconstrained.append(value)
-        returned.append(rv if transform is None else transform.backward(value, *inputs))
-    return [*unconstrained, *model.free_RVs, *returned]
-
-
 def _add_batch_axis(
-    outputs: Sequence[Variable], sortable: set[Variable], model: pm.Model
+    outputs: Sequence[Variable], to_sort: Mapping[Variable, Ordered]
 ) -> list[Variable]:
     """Give every random variable of the graph a leading axis of draws."""
     batched: dict[Variable, Variable] = {}
@@ -239,7 +239,7 @@ def _add_batch_axis(
             new = vectorize_graph([rv], replace=batched)[0]
         else:
             new = change_dist_size(rv, (_BATCH,), expand=True)
-        batched[rv] = _sort(new, model.rvs_to_transforms[rv]) if rv in sortable else new
+        batched[rv] = _sort(new, to_sort[rv]) if rv in to_sort else new
     return list(vectorize_graph(list(outputs), replace=batched))
 
 

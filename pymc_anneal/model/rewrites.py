@@ -1,13 +1,17 @@
 """Rewrites of a PyTensor graph for its translation to JAX.
 
-`CHECKS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
-:func:`pymc.sample`. `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
+`EXACT_FORMS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
+:func:`pymc.sample`, and logarithms of values that underflow are taken of their forms
+(`underflow.py`). `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
 and replace element-wise forms whose JAX translation is slow by equally accurate ones:
 
 - ``softplus(x) = max(x, 0) + log1p(exp(-|x|))`` with the logistic sigmoid as its derivative, in
   place of ``logaddexp(x, 0)``, whose guards against infinities cost five times the function;
+- ``log(1 - exp(x))`` with the derivative ``-1 / expm1(-x)``, which JAX's own lacks near zero;
 - ``switch(c, f(a), f(b)) = f(switch(c, a, b))``, which evaluates ``f`` once. Bernoulli and
   categorical likelihoods have this form, with ``f`` a softplus.
+
+At last, branches that are not taken are made harmless for gradients (`untaken_branches.py`).
 """
 
 from collections.abc import Callable
@@ -38,12 +42,14 @@ from pytensor.scalar.basic import (
     Switch,
     upgrade_to_float,
 )
-from pytensor.scalar.math import Sigmoid, Softplus
+from pytensor.scalar.math import Log1mexp, Sigmoid, Softplus
 from pytensor.tensor.basic import MakeVector
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import All
 
 from pymc_anneal.model.jax_dispatch import jax_funcify
+from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
+from pymc_anneal.model.untaken_branches import ProtectUntakenBranches
 
 
 class FastSoftplus(Softplus):  # type: ignore[misc]  # mypy does not see PyTensor's classes
@@ -60,15 +66,30 @@ softplus.defjvps(lambda tangent, _, x: tangent / (1 + jnp.exp(-x)))
 jax_funcify.register(FastSoftplus, lambda op, **kwargs: softplus)
 
 
+class SafeLog1mexp(Log1mexp):  # type: ignore[misc]
+    """Log1mexp Op that is translated to `log1mexp`."""
+
+
+@jax.custom_jvp
+def log1mexp(x: jax.Array) -> jax.Array:
+    """Compute ``log(1 - exp(x))`` for negative ``x``."""
+    return jnp.where(x < jnp.log(0.5), jnp.log1p(-jnp.exp(x)), jnp.log(-jnp.expm1(x)))
+
+
+log1mexp.defjvps(lambda tangent, _, x: -tangent / jnp.expm1(-x))
+jax_funcify.register(SafeLog1mexp, lambda op, **kwargs: log1mexp)
+
+
 def _drop_assert(fgraph: FunctionGraph, node: Apply) -> list[Variable]:
     """Drop an assertion: compiled JAX code cannot raise, and shapes are known when it is traced."""
     return [node.inputs[0]]
 
 
-def _use_fast_softplus(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
-    if type(node.op.scalar_op) is not Softplus:
+def _use_own_form(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
+    own = {Softplus: FastSoftplus, Log1mexp: SafeLog1mexp}.get(type(node.op.scalar_op))
+    if own is None:
         return None
-    return [Elemwise(FastSoftplus(upgrade_to_float, name="fast_softplus"))(*node.inputs)]
+    return [Elemwise(own(upgrade_to_float, name=own.__name__))(*node.inputs)]
 
 
 def _drop_sigmoid_bound(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
@@ -161,16 +182,19 @@ def _everywhere(op: type, rewrite: Callable[[FunctionGraph, Apply], Any]) -> Gra
     return in2out(node_rewriter([op])(rewrite), name=rewrite.__name__)
 
 
-CHECKS: tuple[GraphRewriter, ...] = (
+EXACT_FORMS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
+    _everywhere(Elemwise, take_log_of_softmax),
+    _everywhere(Elemwise, drop_zero_guard),
 )
 
 FAST_FORMS: tuple[GraphRewriter, ...] = (
     _everywhere(Assert, _drop_assert),
-    _everywhere(Elemwise, _use_fast_softplus),
+    _everywhere(Elemwise, _use_own_form),
     _everywhere(Elemwise, _drop_sigmoid_bound),
     _everywhere(All, _drop_true_check),
     # Twice: each pass moves a switch inside one Op, and -softplus(.) is two Ops deep.
     _everywhere(Elemwise, _move_switch_inside),
     _everywhere(Elemwise, _move_switch_inside),
+    ProtectUntakenBranches(),
 )

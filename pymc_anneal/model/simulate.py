@@ -49,7 +49,8 @@ def simulate(compiled: CompiledModel, seed: np.random.SeedSequence, draws: int) 
     """
     model = compiled.model
     number = int(seed.generate_state(1)[0])
-    values = pm.draw([*model.free_RVs, *model.observed_RVs], draws=draws, random_seed=number)
+    graphs = compiled.freeze([*model.free_RVs, *model.observed_RVs])
+    values = pm.draw(graphs, draws=draws, random_seed=number)
     values = [v if draws > 1 else np.asarray(v)[None] for v in values]
     free = {rv.name: v for rv, v in zip(model.free_RVs, values, strict=False)}
     data = [
@@ -83,7 +84,7 @@ def compile_for_new_data(
     observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
     inputs = [value.type() for value in observed]
     outputs = clone_replace(log_term_graphs(model), dict(zip(observed, inputs, strict=True)))
-    graph = jaxify([*inputs, *model.value_vars], outputs)
+    graph = jaxify([*inputs, *model.value_vars], compiled.freeze(outputs))
 
     def log_terms(data: Sequence[jax.Array], x: jax.Array) -> LogTerms:
         return evaluate_log_terms(graph, compiled.variables, compiled.log_prior_mass, x, data)

@@ -42,10 +42,16 @@ class GaussianReference:
     Parameters
     ----------
     mean : Array, shape (d,)
-    scale : Array, shape (d,) or (d, d)
-        Standard deviations, or the lower Cholesky factor of the covariance.
+    scale : float or Array, shape (d,) or (d, d)
+        Standard deviations, or the lower Cholesky factor of the covariance. Another root ``S`` of
+        the covariance ``S S'`` is replaced by it.
     whitening : Array, shape (d,) or (d, d), optional
         Inverse of ``scale``; default: computed from it.
+
+    Raises
+    ------
+    ValueError
+        The scale is symmetric, as a covariance is, or singular, or does not fit to the mean.
     """
 
     mean: _Array
@@ -54,7 +60,7 @@ class GaussianReference:
 
     def __post_init__(self) -> None:
         if self.whitening is None:
-            object.__setattr__(self, "whitening", _inverse(self.scale))
+            _set_scale(self)
 
     def log_density(self, position: jax.Array) -> jax.Array:
         """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
@@ -77,11 +83,18 @@ class StudentTReference:
     ----------
     mean : Array, shape (d,)
         Location.
-    scale : Array, shape (d,) or (d, d)
-        Scale of each coordinate, or the lower Cholesky factor of the scale matrix.
+    scale : float or Array, shape (d,) or (d, d)
+        Scale of each coordinate, or the lower Cholesky factor of the scale matrix. Another root
+        ``S`` of the scale matrix ``S S'`` is replaced by it.
     degrees_of_freedom : float
     whitening : Array, shape (d,) or (d, d), optional
         Inverse of ``scale``; default: computed from it.
+
+    Raises
+    ------
+    ValueError
+        The scale is symmetric, as a scale matrix is, or singular, or does not fit to the mean; the
+        degrees of freedom are not positive.
     """
 
     mean: _Array
@@ -91,7 +104,12 @@ class StudentTReference:
 
     def __post_init__(self) -> None:
         if self.whitening is None:
-            object.__setattr__(self, "whitening", _inverse(self.scale))
+            _set_scale(self)
+            if not self.degrees_of_freedom > 0:
+                raise ValueError(
+                    f"`degrees_of_freedom` is {self.degrees_of_freedom}, expected a positive "
+                    "number."
+                )
 
     def log_density(self, position: jax.Array) -> jax.Array:
         """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
@@ -110,11 +128,38 @@ class StudentTReference:
         return np.asarray(self.mean + _multiply(self.scale, z / np.sqrt(mixing)))
 
 
-def _inverse(scale: _Array) -> np.ndarray:
-    """Return the inverse of a scale: solving at every density would cost more than the model."""
-    scale = np.asarray(scale)
-    inverse: np.ndarray = np.linalg.inv(scale) if scale.ndim == 2 else 1 / scale
-    return inverse
+def _set_scale(reference: GaussianReference | StudentTReference) -> None:
+    """Check the location and the scale of a new reference, and set its scale and whitening."""
+    mean, scale = np.asarray(reference.mean), np.asarray(reference.scale)
+    if mean.ndim != 1 or not np.isfinite(mean).all():
+        raise ValueError(f"`mean` is {mean}, expected finite numbers, shape (d,).")
+    d = len(mean)
+    if scale.shape not in [(), (d,), (d, d)] or not np.isfinite(scale).all():
+        raise ValueError(
+            f"`scale` has shape {scale.shape}, expected finite numbers, shape {(d,)} or {(d, d)}."
+        )
+    root = _lower_root(scale) if scale.ndim == 2 else np.broadcast_to(scale, (d,))
+    if not (np.diag(root) > 0 if root.ndim == 2 else root > 0).all():
+        raise ValueError("`scale` is zero or negative in some direction, expected positive.")
+    object.__setattr__(reference, "scale", root)
+    # Kept, because solving at every density would cost more than the model.
+    inverse = np.linalg.inv(root) if root.ndim == 2 else 1 / root
+    object.__setattr__(reference, "whitening", inverse)
+
+
+def _lower_root(scale: np.ndarray) -> np.ndarray:
+    """Return the lower triangular root of ``S S'`` with a positive diagonal."""
+    if not np.triu(scale, 1).any() and (np.diag(scale) > 0).all():
+        return scale
+    if np.allclose(scale, scale.T) and np.triu(scale, 1).any():
+        raise ValueError(
+            "`scale` is symmetric, as a covariance is. Of a covariance pass its lower Cholesky "
+            "factor, `numpy.linalg.cholesky(covariance)`; of a symmetric root S pass "
+            "`numpy.linalg.cholesky(S @ S.T)`."
+        )
+    # S' = Q R gives S S' = R' R.
+    upper = np.linalg.qr(scale.T, mode="r")
+    return np.asarray((upper * np.where(np.diag(upper) < 0, -1, 1)[:, None]).T)
 
 
 def _standardise(centred: jax.Array, whitening: _Array | None) -> tuple[jax.Array, jax.Array]:

@@ -7,6 +7,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.check_reference import check_agreement
 from pymc_anneal.pipeline.fitted_mixture import choose_mixture
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
@@ -72,6 +73,8 @@ def choose_reference(
     ------
     NotImplementedError
         A reference other than the prior, and a prior whose density is not normalised.
+    ValueError
+        Log density and draws of the reference given do not belong together.
     """
     if is_prior(reference):
         return Choice(prior, {})
@@ -79,6 +82,7 @@ def choose_reference(
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")
     if not isinstance(reference, str):
+        check_agreement(reference, compiled.ndim)
         return Choice(reference_candidate(compiled, reference, type(reference).__name__), {})
     if reference == "laplace":
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)

@@ -4,11 +4,14 @@ Draws of the posterior are resampled to equal weights within each chain; scalars
 run go to the group ``evidence``, statistics by step to ``annealing``.
 """
 
-from collections.abc import Mapping
+import warnings
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
@@ -53,11 +56,27 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     run = _run_arrays(session, stages, seconds)
     drawn = draw_posterior(session, run.position, run.log_weight, run.population_size)
     end = "posterior" if run.betas[-1] == 1 else "prior"
-    extra = session.target.extra_groups(drawn, session.seeds.prior)
+    posterior = _try_group(f"draws of the {end}", lambda: {end: session.target.posterior(drawn)})
+    extra = _try_group(
+        "data and further groups", lambda: session.target.extra_groups(drawn, session.seeds.prior)
+    )
     if stages.reverse:
         extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, stages.reverse.run))
     attrs = library_attrs() | {"sampling_time": seconds}
-    return to_container(run, {end: session.target.posterior(drawn)}, extra, attrs)
+    return to_container(run, posterior, extra, attrs)
+
+
+def _try_group(name: str, build: Callable[[], dict[str, xr.Dataset]]) -> dict[str, xr.Dataset]:
+    """Build groups of the result; if that fails, warn and leave them out."""
+    try:
+        return build()
+    except Exception as error:  # Of any class: the run is finished, and its evidence is kept.
+        warnings.warn(
+            f"The {name} are left out of the result ({type(error).__name__}: {error}). The "
+            "evidence is not affected.",
+            stacklevel=4,
+        )
+        return {}
 
 
 def draw_posterior(

@@ -19,6 +19,7 @@ from pymc_anneal._version import __version__
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.annealing.step_statistics import Stats, discrepancies
 from pymc_anneal.base.arviz_compat import Container, container
+from pymc_anneal.base.storable import as_coordinate, find_unstorable, name_dimensions
 from pymc_anneal.evidence.ais import (
     ais,
     bootstrap_interval,
@@ -116,11 +117,12 @@ def dataset(
     Parameters
     ----------
     values : mapping of str to ndarray
-        Variables by name.
+        Variables by name; those whose name cannot be stored are left out.
     leading : sequence of str
         Leading dimensions of all variables.
     coords : mapping of str to array, optional
-        Coordinates; those whose length does not fit are replaced by a range.
+        Coordinates; those whose length does not fit are replaced by a range, labels that are no
+        numbers, dates or strings by strings.
     dims : mapping of str to sequence of str, optional
         Names of the other dimensions of a variable. Default: ``x_dim_0``, ``x_dim_1``, ...
     attrs : mapping, optional
@@ -130,18 +132,16 @@ def dataset(
     -------
     xarray.Dataset
     """
-    coords, dims = coords or {}, dims or {}
-    variables = {}
-    for name, value in values.items():
-        array = np.asarray(value)
-        given = list(dims.get(name) or [])
-        named = [*given, *[None] * array.ndim][: array.ndim - len(leading)]
-        own = [dim or f"{name}_dim_{i}" for i, dim in enumerate(named)]
-        variables[name] = ([*leading, *own], array)
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    shapes = {name: array.shape[len(leading) :] for name, array in arrays.items()}
+    own = name_dimensions(shapes, dims or {}, leading)
+    unstorable = find_unstorable(arrays, [*leading, *(d for named in own.values() for d in named)])
+    variables = {k: ([*leading, *own[k]], v) for k, v in arrays.items() if k not in unstorable}
     sizes = {d: n for ds, v in variables.values() for d, n in zip(ds, v.shape, strict=True)}
+    labels = {d: as_coordinate((coords or {}).get(d)) for d in sizes}
     index = {
-        d: coords[d] if d in coords and len(coords[d]) == n else np.arange(n)
-        for d, n in sizes.items()
+        d: label if label is not None and len(label) == sizes[d] else np.arange(sizes[d])
+        for d, label in labels.items()
     }
     return xr.Dataset(variables, coords=index, attrs=dict(attrs or {}))
 

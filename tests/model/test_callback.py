@@ -13,6 +13,7 @@ import pytest
 
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
+from scipy import stats
 
 import pymc_anneal as pma
 
@@ -104,3 +105,21 @@ class TestCallback:
         ]
         first, second = (pma.log_evidence(r) for r in runs)
         assert first.log_evidence == pytest.approx(second.log_evidence, rel=1e-5)
+
+
+class UnfoldedCube(Cube):
+    """A cube that is not evaluated when the graph is simplified."""
+
+    def do_constant_folding(self, fgraph, node):
+        return False
+
+
+@pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+def test_without_free_variables() -> None:
+    with pm.Model() as model:
+        pm.Normal("y", UnfoldedCube()(np.array(1.2)), 1.0, observed=Y)
+    compiled = pma.compile_model(model)
+    assert any("no JAX form" in note for note in compiled.notes)
+    terms = evaluate(compiled, np.empty((3, 0)))
+    expected = stats.norm.logpdf(Y, 1.2**3).sum()
+    np.testing.assert_allclose(terms.log_likelihood, np.full(3, expected), rtol=1e-6)

@@ -2,8 +2,10 @@
 
 import warnings
 
+import jax
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
 
@@ -11,6 +13,8 @@ from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.point_density import compile_point_density
+from pymc_anneal.model.simulate import compile_for_new_data, simulate
 from tests.model.models import PRIORS, Y, assert_agrees_with_pymc, build, evaluate
 from tests.problems import PROBLEMS
 
@@ -98,6 +102,66 @@ class TestStructure:
         assert evaluate(compiled, np.ones((1, 1))) == before
         after = evaluate(pma.compile_model(model), np.ones((1, 1)))
         assert after.log_likelihood != before.log_likelihood
+
+    def test_all_parts_keep_the_data(self) -> None:
+        """Whether it is compiled at once or later, each part uses the data at compilation."""
+
+        def build(centre: float) -> pm.Model:
+            with pm.Model(coords={"row": range(3)}) as model:
+                mu = pm.Data("mu", centre)
+                u = pm.Uniform("u", mu, mu + 1.0)
+                x = pm.Normal("x", mu * u, 1.0)
+                pm.Deterministic("distance", x - mu)
+                pm.Normal("y", x * mu, 1.0, observed=pm.Data("seen", Y), dims="row")
+            return model
+
+        def results(compiled: pma.CompiledModel) -> list[np.ndarray]:
+            draws = compiled.sample_prior(np.random.SeedSequence(12), 20)
+            values = compiled.constrain(draws)
+            return [
+                draws,
+                *evaluate(compiled, draws),
+                *values.values(),
+                compiled.unconstrain(values),
+                compiled.pointwise_log_likelihood(draws)["y"],
+                jax.vmap(compile_point_density(compiled))(draws),
+                simulate(compiled, np.random.SeedSequence(13), 5).data[0],
+                jax.vmap(compile_for_new_data(compiled), (None, 0))([2 * Y], draws),
+                *compiled.observed_data().values(),
+                *compiled.constant_data().values(),
+            ]
+
+        expected = results(pma.compile_model(build(0.5)))
+        model = build(0.5)
+        compiled = pma.compile_model(model)
+        with model:
+            pm.set_data({"mu": 3.0, "seen": Y + 1.0})
+        for found, value in zip(results(compiled), expected, strict=True):
+            np.testing.assert_array_equal(found, value)
+        anew = pma.compile_model(model).sample_prior(np.random.SeedSequence(12), 20)
+        assert (anew[:, 1] != expected[0][:, 1]).all()
+
+    @pytest.mark.parametrize("start", [np.float64(1.0), np.array([1.0, 2.0]), pt.ones(())])
+    def test_a_differential_equation(self, start) -> None:
+        with pm.Model() as model:
+            rate = pm.HalfNormal("rate", 1.0)
+            path = pytensor.scan(
+                lambda y, r: y - 0.1 * r * y,
+                outputs_info=[start],
+                non_sequences=[rate],
+                n_steps=10,
+                return_updates=False,
+            )
+            pm.Deterministic("path", path)
+            pm.Normal("y", path[-1].sum(), 0.1, observed=0.4)
+        compiled = assert_agrees_with_pymc(model)
+        assert compiled.notes == ()
+        draws = compiled.sample_prior(np.random.SeedSequence(14), 3)
+        values = compiled.constrain(draws)
+        decay = (1 - 0.1 * values["rate"]) ** 10
+        np.testing.assert_allclose(values["path"][:, -1].reshape(3, -1)[:, 0], decay)
+        gradient = jax.vmap(jax.grad(lambda x: compiled.log_terms(x).log_likelihood))(draws)
+        assert np.isfinite(gradient).all()
 
     def test_missing_values(self) -> None:
         with pm.Model() as model, warnings.catch_warnings():

@@ -99,6 +99,6 @@ class TestPriorDraws:
 
     def test_draws_on_the_boundary(self) -> None:
         with pm.Model() as model:
-            pm.Gamma("x", 1e-4, 1.0)
-        with pytest.raises(ValueError, match="prior draw of variable 'x' is -inf"):
+            pm.Weibull("x", 1e-4, 1.0)
+        with pytest.raises(ValueError, match="prior draw of variable 'x' is -?inf"):
             pma.compile_model(model).sample_prior(np.random.SeedSequence(9), 100)

@@ -2,8 +2,11 @@
 
 import jax
 import numpy as np
+import pytest
 
 from scipy import stats
+
+import pymc_anneal as pma
 
 from tests.cases import REFERENCES, Case, parametrize
 
@@ -45,3 +48,49 @@ class TestContract:
         x = np.zeros((3, 2))
         compiled = jax.jit(lambda r, x: r.log_density(x))
         np.testing.assert_allclose(compiled(reference, x), reference.log_density(x), rtol=1e-13)
+
+
+FAMILIES = [pma.GaussianReference, pma.StudentTReference]
+COVARIANCE = np.array([[2.0, 0.9, 0.1], [0.9, 1.0, -0.3], [0.1, -0.3, 0.5]])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+class TestScale:
+    def test_any_root_gives_the_same_reference(self, family: type) -> None:
+        lower = np.linalg.cholesky(COVARIANCE)
+        rotation = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
+        expected = family(np.ones(3), lower)
+        x = expected.sample(np.random.SeedSequence(5), 20)
+        for root in (lower @ rotation, -lower, lower * [1, -1, 1]):
+            reference = family(np.ones(3), root)
+            np.testing.assert_allclose(reference.scale, lower, atol=1e-12)
+            np.testing.assert_allclose(reference.log_density(x), expected.log_density(x))
+        np.testing.assert_array_equal(expected.scale, lower)
+
+    def test_one_number_for_all_coordinates(self, family: type) -> None:
+        x = np.random.default_rng(6).normal(size=(5, 3))
+        reference, expected = family(np.ones(3), 0.5), family(np.ones(3), np.full(3, 0.5))
+        np.testing.assert_array_equal(reference.log_density(x), expected.log_density(x))
+        seed = np.random.SeedSequence(7)
+        np.testing.assert_array_equal(reference.sample(seed, 4), expected.sample(seed, 4))
+
+    @pytest.mark.parametrize(
+        ("mean", "scale", "message"),
+        [
+            (np.ones(3), COVARIANCE, "symmetric, as a covariance is.*cholesky"),
+            (np.ones(3), np.ones((2, 2)), r"`scale` has shape \(2, 2\), expected .* \(3,\) or"),
+            (np.ones(3), np.ones(2), r"`scale` has shape \(2,\)"),
+            (np.ones(3), [1.0, np.nan, 1.0], "expected finite numbers"),
+            (np.ones(3), [1.0, -1.0, 1.0], "zero or negative in some direction"),
+            (np.ones(2), [[1.0, 0.0], [1.0, 0.0]], "zero or negative in some direction"),
+            (0.0, 1.0, r"`mean` is 0.0, expected finite numbers, shape \(d,\)"),
+        ],
+    )
+    def test_bad_scales(self, family: type, mean, scale, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            family(mean, scale)
+
+
+def test_bad_degrees_of_freedom() -> None:
+    with pytest.raises(ValueError, match="`degrees_of_freedom` is 0, expected a positive number"):
+        pma.StudentTReference(np.zeros(2), np.ones(2), 0)

@@ -1,0 +1,198 @@
+"""Draws in the unconstrained space of variables whose constrained draws may underflow.
+
+A gamma variable of shape ``a`` is below ``exp(-k / a)`` with a probability of about ``exp(-k)``:
+for small shapes many draws are zero in floating point, and their logarithms are lost. Their
+logarithm itself is drawn from
+
+    log G(a) = log G(a + 1) + log(U) / a,    U uniform on (0, 1)
+
+(Marsaglia & Tsang 2000, section 6), with ``log(U)`` minus an exponential variate. Beta, Dirichlet
+and stick-breaking variables are ratios of gamma variables, and their log odds or log ratios
+differences of such logarithms.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc.distributions.continuous import BetaClippedRV
+from pymc.distributions.multivariate import StickBreakingWeightsRV
+from pymc.logprob.transforms import LogOddsTransform, LogTransform, SimplexTransform
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.random.basic import BetaRV, DirichletRV, GammaRV, InvGammaRV
+from pytensor.tensor.random.op import RandomVariable
+
+_Size: TypeAlias = tuple[int, ...] | None
+
+
+class LogGammaRV(GammaRV):  # type: ignore[misc]  # mypy does not see PyTensor
+    """Logarithm of a gamma variable."""
+
+    name = "log_gamma"
+
+    @classmethod
+    def rng_fn(
+        cls, rng: np.random.Generator, shape: np.ndarray, scale: np.ndarray, size: _Size
+    ) -> np.ndarray:
+        """Draw ``log(scale) + log G(shape)``."""
+        shape, scale = np.broadcast_arrays(shape, scale)
+        draws: np.ndarray = np.log(scale) + _log_standard_gamma(rng, shape, size)
+        return draws
+
+
+class LogInverseGammaRV(InvGammaRV):  # type: ignore[misc]
+    """Logarithm of an inverse gamma variable."""
+
+    name = "log_inverse_gamma"
+
+    @classmethod
+    def rng_fn(
+        cls, rng: np.random.Generator, shape: np.ndarray, scale: np.ndarray, size: _Size
+    ) -> np.ndarray:
+        """Draw ``log(scale) - log G(shape)``."""
+        shape, scale = np.broadcast_arrays(shape, scale)
+        draws: np.ndarray = np.log(scale) - _log_standard_gamma(rng, shape, size)
+        return draws
+
+
+class LogitBetaRV(BetaRV):  # type: ignore[misc]
+    """Log odds of a beta variable."""
+
+    name = "logit_beta"
+
+    @classmethod
+    def rng_fn(
+        cls, rng: np.random.Generator, alpha: np.ndarray, beta: np.ndarray, size: _Size
+    ) -> np.ndarray:
+        """Draw ``log G(alpha) - log G(beta)``."""
+        alpha, beta = np.broadcast_arrays(alpha, beta)
+        draws: np.ndarray = _log_standard_gamma(rng, alpha, size)
+        draws -= _log_standard_gamma(rng, beta, size)
+        return draws
+
+
+class LogDirichletRV(DirichletRV):  # type: ignore[misc]
+    """Logarithms of the weights of a Dirichlet variable, up to a constant."""
+
+    name = "log_dirichlet"
+
+    @classmethod
+    def rng_fn(cls, rng: np.random.Generator, alphas: np.ndarray, size: _Size) -> np.ndarray:
+        """Draw ``log G(alpha_k)``, which normalise to the weights."""
+        return _log_standard_gamma(rng, alphas, size and (*size, alphas.shape[-1]))
+
+
+class LogStickBreakingRV(StickBreakingWeightsRV):  # type: ignore[misc]
+    """Logarithms of stick-breaking weights."""
+
+    name = "log_stick_breaking"
+
+    @classmethod
+    def rng_fn(
+        cls, rng: np.random.Generator, alpha: np.ndarray, K: np.ndarray, size: _Size
+    ) -> np.ndarray:
+        """Draw the logarithms of the shares that are broken off, each of what the last left."""
+        shape = (*(alpha.shape if size is None else size), int(np.squeeze(K)))
+        # The share that is left follows Beta(alpha, 1): it is U^(1 / alpha).
+        log_left = -rng.standard_exponential(shape) / np.asarray(alpha)[..., None]
+        log_broken = np.log(-np.expm1(log_left))
+        start = np.zeros((*shape[:-1], 1))
+        rest = np.concatenate([start, np.cumsum(log_left, axis=-1)], axis=-1)
+        draws: np.ndarray = rest + np.concatenate([log_broken, start], axis=-1)
+        return draws
+
+
+def _log_standard_gamma(rng: np.random.Generator, shape: np.ndarray, size: _Size) -> np.ndarray:
+    """Draw logarithms of standard gamma variables.
+
+    Raises
+    ------
+    ValueError
+        A shape parameter is negative.
+    """
+    if np.any(shape < 0):
+        raise ValueError("a shape parameter is negative")
+    size = shape.shape if size is None else size
+    with np.errstate(divide="ignore"):  # shape 0: minus infinity
+        small = rng.standard_exponential(size) / shape
+    draws: np.ndarray = np.log(rng.standard_gamma(shape + 1, size)) - small
+    return draws
+
+
+def _itself(draws: Variable) -> Variable:
+    return draws
+
+
+def _centre(log_weights: Variable) -> Variable:
+    """Map log weights to the unconstrained values of the simplex transform."""
+    mean = pt.mean(log_weights, axis=-1, keepdims=True)
+    return (log_weights - mean)[..., :-1]
+
+
+class _Logarithm(NamedTuple):
+    """A random variable that draws logarithms, and their map to the unconstrained space.
+
+    It takes the place of a random variable of PyMC with this transform, the same inputs and shapes.
+    """
+
+    op: RandomVariable
+    transform: Any
+    to_unconstrained: Callable[[Variable], Variable]
+
+
+_LOGARITHMS: dict[type, _Logarithm] = {
+    GammaRV: _Logarithm(LogGammaRV(), LogTransform, _itself),
+    InvGammaRV: _Logarithm(LogInverseGammaRV(), LogTransform, _itself),
+    BetaRV: _Logarithm(LogitBetaRV(), LogOddsTransform, _itself),
+    BetaClippedRV: _Logarithm(LogitBetaRV(), LogOddsTransform, _itself),
+    DirichletRV: _Logarithm(LogDirichletRV(), SimplexTransform, _centre),
+    StickBreakingWeightsRV: _Logarithm(LogStickBreakingRV(), SimplexTransform, _centre),
+}
+
+
+class ForwardGraphs(NamedTuple):
+    """Graphs of one draw of all free variables, in the model's order.
+
+    Attributes
+    ----------
+    unconstrained
+        Values in the unconstrained space.
+    draws
+        Values in the model's space.
+    returned
+        `unconstrained` mapped back to the model's space.
+    """
+
+    unconstrained: list[Variable]
+    draws: list[Variable]
+    returned: list[Variable]
+
+
+def build_forward_graphs(model: pm.Model) -> ForwardGraphs:
+    """Return the graphs of a draw, with logarithms drawn where values may underflow.
+
+    The graphs are copies: the model's own stay as they are.
+    """
+    # Parents come before their children: a child is built on the draws that replace its parents.
+    fgraph = FunctionGraph(outputs=model.free_RVs, copy_inputs=False)
+    unconstrained, returned = [], []
+    for i, rv in enumerate(model.free_RVs):
+        transform, draw = model.rvs_to_transforms[rv], fgraph.outputs[i]
+        inputs = draw.owner.inputs
+        found = _LOGARITHMS.get(type(draw.owner.op))
+        if transform is None:
+            unconstrained.append(draw)
+            returned.append(draw)
+        elif found and type(transform) is found.transform:
+            drawn = found.op.make_node(*inputs).outputs[1]
+            unconstrained.append(found.to_unconstrained(drawn))
+            returned.append(transform.backward(unconstrained[-1], *inputs))
+            fgraph.replace(draw, returned[-1], import_missing=True)
+        else:
+            unconstrained.append(transform.forward(draw, *inputs))
+            returned.append(transform.backward(unconstrained[-1], *inputs))
+    return ForwardGraphs(unconstrained, list(fgraph.outputs), returned)
