@@ -4,6 +4,7 @@ A survey, a rough pilot from the prior, brings particles to the posterior, and a
 references is fitted to them (`fit_mixture.py`). The fit measures the discrepancy ``D`` of the whole
 path from the mixture:
 
+- If the path from the prior is no longer, it is taken.
 - If ``D < 1``, a run of one step from the mixture is planned without further pilots.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
@@ -74,6 +75,8 @@ def choose_mixture(
         fit_evaluations=fitted.evaluations,
         one_step_variance=fitted.discrepancy,
     )
+    if survey.barrier**2 <= fitted.discrepancy and not insist:
+        return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
     if fitted.discrepancy <= MAX_VARIANCE:
         return Choice(replace(mixture, pilot=_pilot_of_fit(survey, fitted)), {})
     budget = np.inf if insist else _pilot_budget(session, surveyed)
