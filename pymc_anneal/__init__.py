@@ -11,6 +11,7 @@ from pymc_anneal.paths import (
     CustomPath,
     GaussianReference,
     GeometricPath,
+    MixtureReference,
     ReferencePath,
     StudentTReference,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "LogTerms",
     "MALA",
     "MAPEstimate",
+    "MixtureReference",
     "MomentAveragedPath",
     "Path",
     "QPath",

@@ -20,8 +20,9 @@ from pymc_anneal.adaptation.maximise import maximise
 from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
 
 Family = Literal["gaussian", "student_t"]
@@ -130,12 +131,31 @@ def fit_to_draws(
     """Fit a reference to draws in the unconstrained space, shape ``(n, d)``."""
     _check_family(family)
     gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
+    return _build(family, *locate(draws, gradient))
+
+
+def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return location and scale of a density from draws and its log gradients there.
+
+    Parameters
+    ----------
+    draws, gradient : ndarray, shape (n, d)
+        Rows whose gradient is not finite are left out.
+
+    Returns
+    -------
+    mean : ndarray, shape (d,)
+    scale : ndarray, shape (d,) or (d, d)
+        Both exact for a Gaussian density, from any ``d + 1`` draws.
+    """
     scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
     finite = np.isfinite(gradient).all(axis=1)
+    if not finite.any():
+        return draws.mean(axis=0), scale
     # A Newton step from the mean of the draws: exact for a Gaussian, its noise cancels.
     slope = gradient[finite].mean(axis=0)
     step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale**2 * slope
-    return _build(family, draws[finite].mean(axis=0) + step, scale)
+    return draws[finite].mean(axis=0) + step, scale
 
 
 def _build(

@@ -34,7 +34,7 @@ from pymc_anneal.base.contracts import (
 )
 
 # Discrepancy of a step: a conditional effective sample size of exp(-1/4) = 78 % of the particles.
-_DISCREPANCY = 0.25
+DISCREPANCY = 0.25
 # Particles whose acceptance probability is below this count as stuck.
 _STUCK = 0.1
 
@@ -79,9 +79,11 @@ class ParticleSystem:
         state = _initial_state(path, transition, key, position)
         return cls(state, Tuner.create(transition, position))
 
-    def next_beta(self, path: Path, beta: float) -> tuple[float, Increment]:
-        """Find the largest temperature, at most 1, that one step from ``beta`` reaches."""
-        stop, increment = jax.device_get(_largest_step(path, self.state.terms, beta))
+    def next_beta(
+        self, path: Path, beta: float, limit: float = DISCREPANCY
+    ) -> tuple[float, Increment]:
+        """Find the largest temperature, at most 1, that a step of discrepancy ``limit`` reaches."""
+        stop, increment = jax.device_get(_largest_step(path, self.state.terms, beta, limit))
         return float(stop), increment
 
     def resample(
@@ -209,11 +211,13 @@ def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 @jax.jit
-def _largest_step(path: Path, terms: PyTree, beta: Scalar) -> tuple[jax.Array, Increment]:
+def _largest_step(
+    path: Path, terms: PyTree, beta: Scalar, limit: Scalar
+) -> tuple[jax.Array, Increment]:
     """Find the next temperature by bisection over the log of the step."""
 
     def fits(step: Scalar) -> jax.Array:
-        return discrepancy(path.log_ratio(terms, beta, beta + step)) <= _DISCREPANCY
+        return jnp.less_equal(discrepancy(path.log_ratio(terms, beta, beta + step)), limit)
 
     def halve(_: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = bounds

@@ -8,16 +8,20 @@ that is, a fixed conditional effective sample size (Zhou, Johansen & Aston 2016)
 by bisection in log scale and may be as small as floating point allows. After each step the
 particles are resampled and moved (`particles.py`), and the moves tune the kernel (`tuning.py`).
 
+A survey is a pilot with larger steps and fewer moves (`Effort`): its particles are good enough to
+fit a reference to, its measurements too rough to plan by.
+
 No particle of the pilot enters the estimate.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.particles import ParticleSystem
+from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition
 from pymc_anneal.base.double_precision import double_precision
@@ -26,6 +30,28 @@ from pymc_anneal.base.seeds import key_of
 
 # Temperatures after which prior and likelihood are taken to be too far apart to anneal.
 _MAX_TEMPERATURES = 2000
+
+
+class Effort(NamedTuple):
+    """How thorough a pilot is.
+
+    Attributes
+    ----------
+    discrepancy : float
+        ``D`` of a step.
+    moves, first_moves : int
+        Pairs of moves at a temperature, and at the first one, where nothing is known yet.
+    """
+
+    discrepancy: float
+    moves: int
+    first_moves: int
+
+
+# A pair of moves at the current effort level and one at each of its neighbours.
+MEASURE = Effort(discrepancy=DISCREPANCY, moves=3, first_moves=7)
+# An effective sample size of exp(-1) = 37 %; ten to a hundred times fewer evaluations.
+SURVEY = Effort(discrepancy=1.0, moves=1, first_moves=3)
 
 
 @dataclass(frozen=True)
@@ -100,6 +126,7 @@ def run_pilot(
     seed: np.random.SeedSequence,
     report: Callable[[PilotProgress], None] = lambda progress: None,
     max_evaluations: float = np.inf,
+    effort: Effort = MEASURE,
 ) -> Pilot:
     """Measure the path and tune the transition.
 
@@ -118,6 +145,8 @@ def run_pilot(
         Called after each temperature.
     max_evaluations
         Largest number of evaluations of gradient or density.
+    effort
+        Size of the steps and number of moves.
 
     Returns
     -------
@@ -139,10 +168,11 @@ def run_pilot(
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     log_z, evaluations = 0.0, 0
     while betas[-1] < 1:
-        beta, step = particles.next_beta(path, betas[-1])
+        beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
         log_z += float(step.log_mean)
         key = jax.random.fold_in(key, len(betas))
-        candidates = particles.tuner.candidates(first=len(betas) == 1)
+        moves = effort.first_moves if len(betas) == 1 else effort.moves
+        candidates = particles.tuner.candidates(moves)
         particles = particles.resample(path, beta, np.asarray(step.log_u), rng)
         particles = particles.move_and_tune(path, beta, key, candidates).keep_best()
         tuner = particles.tuner

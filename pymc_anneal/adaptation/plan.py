@@ -3,8 +3,9 @@
 With ``S`` the variance of the log weights, ``RSE^2 = (exp(S) - 1) / N``, and ``S`` falls as
 ``1/K``. With perfect transitions ``S = Lambda^2 / K``; a trial run, frozen like the counted one,
 measures ``S`` with the real transitions. At a fixed cost ``N K`` the error is smallest for small
-``S``; below ``S = 1/2`` there is little to gain (a factor 1.3 above the limit), and the weights
-are even enough to be draws from the posterior.
+``S``, but below ``S = 1/2`` there is little to gain (a factor 1.3 above the limit). The plan takes
+the largest ``S`` with which the wanted particles reach the wanted error and amount to 400 draws of
+the posterior, within these bounds. At ``S = 1`` the effective sample size is 37 % of the particles.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from scipy.interpolate import PchipInterpolator
 
 from pymc_anneal.adaptation.pilot import Pilot
 
-# Variance of the log weights at which a run is planned.
-TARGET_VARIANCE = 0.5
-# Smallest number of steps of a planned run.
-MIN_STEPS = 16
+# Bounds on the variance of the log weights at which a run is planned.
+MIN_VARIANCE, MAX_VARIANCE = 0.25, 1.0
+# Effective number of posterior draws at which a run is planned.
+_DRAWS = 400
 # Largest exponent in exp(S): float64 overflows above 709.
 _MAX_EXPONENT = 700.0
 
@@ -69,10 +70,17 @@ def predicted_cost(pilot: Pilot) -> float:
     return float(np.sqrt(pilot.discrepancy * pilot.tau * pilot.cost).sum() ** 2)
 
 
+def planned_variance(particles: int, target_mcse: float) -> float:
+    """Return the variance of the log weights at which a run of some particles is planned."""
+    by_error = np.log1p(particles * np.expm1(target_mcse**2))
+    by_draws = np.log(particles / _DRAWS)  # the effective sample size is N exp(-S)
+    return float(np.clip(min(by_error, by_draws), MIN_VARIANCE, MAX_VARIANCE))
+
+
 def trial_steps(pilot: Pilot) -> int:
     """Return the number of steps for which the pilot predicts a variance of about one."""
     length, weight = np.sqrt(pilot.discrepancy * pilot.tau), np.sqrt(pilot.cost)
-    return max(MIN_STEPS, int(np.ceil((length * weight).sum() * (length / weight).sum())))
+    return max(1, int(np.ceil((length * weight).sum() * (length / weight).sum())))
 
 
 def make_plan(
@@ -111,11 +119,11 @@ def make_plan(
     -------
     Plan
     """
-    wanted = int(np.ceil(steps * variance / TARGET_VARIANCE))
-    planned = fixed_steps or max(MIN_STEPS, wanted)
+    wanted = int(np.ceil(steps * variance / planned_variance(particles, target_mcse)))
+    planned = fixed_steps or max(1, wanted)
     affordable = budget_seconds / max(seconds, 1e-12)  # particles times steps
     if fixed_steps is None and planned * particles > affordable:
-        planned = max(MIN_STEPS, int(affordable / particles))
+        planned = max(1, int(affordable / particles))
     exponent = min(variance * steps / planned - log_reference_mass, _MAX_EXPONENT)
     relative = np.exp(exponent) - 1
     needed = min(relative / np.expm1(target_mcse**2), affordable / planned)

@@ -27,9 +27,6 @@ from pymc_anneal.transitions.by_temperature import TunedTransition
 
 # Effort levels: the highest is a trajectory of 16 periods at unit scale, or 2,900 proposals.
 _LEVELS = 24
-# Pairs of moves at a temperature: one at the current level and one at each of its neighbours;
-# more at the first temperature, where nothing is known yet.
-_MOVES, _FIRST_MOVES = 3, 7
 # Weight of the past in the smoothed scores of the levels.
 _MEMORY = 0.7
 # Temperatures of a tuned transition are padded to a multiple: shapes are compiled in.
@@ -241,9 +238,8 @@ class Tuner:
         """Evaluations of gradient or density of a transition."""
         return sum(part.cost(part.level) for part in self.parts)
 
-    def candidates(self, first: bool) -> list[Candidate]:
-        """Return the levels to try at a temperature, in turn; more at the first one."""
-        moves = _FIRST_MOVES if first else _MOVES
+    def candidates(self, moves: int) -> list[Candidate]:
+        """Return the levels to try at a temperature, in turn, so many for each part."""
         tunable = [i for i, part in enumerate(self.parts) if part.tuning.free] or [0]
         return [Candidate(i, level) for i in tunable for level in self.parts[i].levels(moves)]
 

@@ -33,8 +33,9 @@ from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.model.recent import as_compiled
 
 Method: TypeAlias = Literal["normal", "warp3"]
 

@@ -27,12 +27,18 @@ _MAX_PILOT_DISAGREEMENT = 5.0
 # Level of the test that the chains of a run agree: false alarms in about one run of 10,000.
 _CHAINS_LEVEL = 1e-4
 
+# Largest weight, in units of the mean weight, of weights that are nearly even.
+_EVEN_WEIGHTS = 2.0
+
 # Interquartile range of a standard normal variable.
 _IQR_OF_NORMAL = 1.349
 
 
 def weight_pareto_k(log_weight: np.ndarray) -> float:
-    """Return the Pareto k of the non-zero weights; -inf if the largest weights are all equal.
+    """Return the Pareto k of the non-zero weights; -inf if they are nearly even.
+
+    Weights of which none is above twice the mean have no tail to extrapolate. A Pareto fit to them
+    follows accidents: a mode whose weights are 10 % above the others looks like a heavy tail.
 
     Parameters
     ----------
@@ -43,10 +49,11 @@ def weight_pareto_k(log_weight: np.ndarray) -> float:
     ----------
     Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling.
     """
-    finite = np.sort(np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))])
-    # Weights of the tail that is fitted, and the one below them (Vehtari et al. 2024, section 2.4).
-    tail = int(np.ceil(min(0.2 * finite.size, 3 * np.sqrt(finite.size)))) + 1
-    return -np.inf if finite.size and np.ptp(finite[-tail:]) < 1e-8 else pareto_k(finite)
+    finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
+    if not finite.size:
+        return pareto_k(finite)
+    mean = np.exp(finite - finite.max()).mean()
+    return -np.inf if mean >= 1 / _EVEN_WEIGHTS else pareto_k(np.sort(finite))
 
 
 def log_weight_variance(log_weight: np.ndarray) -> float:

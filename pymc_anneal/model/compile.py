@@ -217,19 +217,26 @@ class CompiledModel:
         NotImplementedError
             A variable is discrete, or its prior is not normalised.
         """
+        reason = self.explain_unnormalised()
+        if reason:
+            raise NotImplementedError(f"{method} needs {reason}")
+
+    def explain_unnormalised(self) -> str:
+        """Say what a reference other than the prior lacks and what to do; "" if nothing."""
         if self.discrete:
-            raise NotImplementedError(
-                f"{method} needs real numbers, and variable '{self.discrete[0].name}' is discrete. "
+            return (
+                f"real numbers, and variable '{self.discrete[0].name}' is discrete. "
                 "Use sample_ais with the prior as reference, or sum the variable out of the model "
                 "(pm.Mixture, pymc_extras.marginalize)."
             )
         for rv in self.model.free_RVs:
             reason = explain_unnormalised(rv, self.model.rvs_to_transforms[rv])
             if reason:
-                raise NotImplementedError(
-                    f"{method} needs normalised priors, and that of variable '{rv.name}' is not: "
+                return (
+                    f"normalised priors, and that of variable '{rv.name}' is not: "
                     f"{reason}. Use sample_ais with the prior as reference."
                 )
+        return ""
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a point, and name the values of the variables.
@@ -254,11 +261,6 @@ def check_not_model(name: str, value: object) -> None:
     """Raise `TypeError` if a model was passed by position as another argument."""
     if isinstance(value, pm.Model | CompiledModel):
         raise TypeError(f"`{name}` is a {type(value).__name__}: pass a model by name, `model=`.")
-
-
-def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
-    """Return a compiled model, compiling it if necessary."""
-    return model if isinstance(model, CompiledModel) else compile_model(model)
 
 
 def compile_model(model: pm.Model | None = None) -> CompiledModel:

@@ -8,6 +8,7 @@ One path per file, with the methods ``evaluate``, ``log_density``, ``log_ratio``
 from pymc_anneal.paths.custom import CustomPath
 from pymc_anneal.paths.gaussian import Gaussian, GaussianPath, geometric_average, moment_average
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
+from pymc_anneal.paths.mixture_reference import MixtureReference
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GaussianPath",
     "GaussianReference",
     "GeometricPath",
+    "MixtureReference",
     "ReferencePath",
     "StudentTReference",
     "geometric_average",

@@ -9,6 +9,9 @@ the exponential family with the prior as base measure and ``V`` as statistic, so
 From another normalised reference ``r``, with ``log prior + V - log r`` in the place of ``V``:
 
     log f_beta(x) = (1 - beta) log r(x) + beta (log prior(x) + V(x)).
+
+A share of the prior in the reference, ``r = w_0 prior + (1 - w_0) q``, bounds the ratio of target
+to reference by the likelihood over ``w_0`` wherever ``q`` misses the posterior.
 """
 
 from collections.abc import Callable
@@ -84,15 +87,23 @@ class ReferencePath:
         As for :class:`GeometricPath`.
     reference : Reference
         A normalised density, such as :class:`GaussianReference`; see :func:`fit_reference`.
+    prior_share : float
+        Share of the prior in the reference, in [0, 1); the start positions must have it too.
     """
 
     log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
     reference: Reference
+    prior_share: Scalar = 0.0
 
     def evaluate(self, position: jax.Array) -> ReferenceTerms:
         """Return the log densities of both ends at ``(n, d)`` positions."""
-        log_target = jax.vmap(self.log_terms)(position).log_posterior
-        return ReferenceTerms(self.reference.log_density(position), log_target)
+        terms = jax.vmap(self.log_terms)(position)
+        share = jnp.asarray(self.prior_share, position.dtype)
+        log_reference = jnp.logaddexp(
+            jnp.log1p(-share) + self.reference.log_density(position),
+            jnp.log(share) + terms.log_prior,
+        )
+        return ReferenceTerms(log_reference, terms.log_posterior)
 
     def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
         """Return ``(1 - beta) log r + beta log target``, shape ``(n,)``; at 0 ``log r``."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.moment_matching import MomentMatchingError
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import TARGET_VARIANCE
+from pymc_anneal.adaptation.plan import MAX_VARIANCE, planned_variance
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.double_precision import double_precision
@@ -86,7 +86,12 @@ class AutoPath:
         transition: Transition,
         moments_from: np.ndarray | None,
     ) -> Choice:
-        """Run the pilots of both, within a share of the cost of the geometric run."""
+        """Run the pilots of both, within a share of the cost of the geometric run.
+
+        From a reference so near that one step is enough, no path is shorter.
+        """
+        if candidate.one_step_variance <= MAX_VARIANCE:
+            return Choice(candidate, {})
         geometric = with_pilot(session, candidate, transition)
         try:
             moment = self._alternative(session, geometric, transition, moments_from)
@@ -182,4 +187,4 @@ def _counted_evaluations(session: Session, pilot: Pilot) -> float:
     if settings.fixed_steps is not None:
         return settings.fixed_steps * float(pilot.cost.mean()) * particles
     cost = np.sqrt(pilot.discrepancy * np.minimum(pilot.tau, 1.0) * pilot.cost).sum() ** 2
-    return float(cost) / TARGET_VARIANCE * particles
+    return float(cost) / planned_variance(particles, settings.target_mcse) * particles

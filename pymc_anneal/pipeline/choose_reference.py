@@ -1,23 +1,14 @@
-"""Choice of the reference: the prior, a given density, or one fitted on the way.
-
-"pilot" runs the pilot from the prior and fits references to the particles that arrive; "auto" then
-compares the predicted cost of the counted run from each,
-
-    cost = (sum_k sqrt(D_k tau_k c_k))^2,
-
-gradients per particle for a variance of one of the log weights, and takes the cheapest.
-"""
+"""Choice of the reference: the prior, a given density, or a mixture fitted on the way."""
 
 from typing import Literal, TypeAlias
 
-import numpy as np
-
-from pymc_anneal.adaptation.fit_reference import FAMILIES, Family, fit_to_draws, laplace_reference
+from pymc_anneal.adaptation.fit_reference import laplace_reference
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.check_reference import check_agreement
+from pymc_anneal.pipeline.fitted_mixture import choose_mixture
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
@@ -45,6 +36,11 @@ def check_reference(reference: ReferenceName | Reference) -> None:
 def is_prior(reference: ReferenceName | Reference) -> bool:
     """Whether the reference is the prior."""
     return isinstance(reference, str) and reference == "prior"
+
+
+def may_be_prior(reference: ReferenceName | Reference) -> bool:
+    """Whether the reference is the prior, or is the prior where nothing else fits."""
+    return isinstance(reference, str) and reference in ("prior", "auto")
 
 
 def choose_reference(
@@ -80,7 +76,9 @@ def choose_reference(
     ValueError
         Log density and draws of the reference given do not belong together.
     """
-    if isinstance(reference, str) and reference == "prior":
+    if is_prior(reference):
+        return Choice(prior, {})
+    if reference == "auto" and (compiled.ndim == 0 or compiled.explain_unnormalised()):
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")
     if not isinstance(reference, str):
@@ -89,32 +87,7 @@ def choose_reference(
     if reference == "laplace":
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
         return Choice(reference_candidate(compiled, found, "laplace"), {})
-    seed_prior, *seeds = session.seeds.reference.spawn(1 + len(FAMILIES))
-    pilot = session.pilot(prior, transition, seed_prior)
-    first = RunCandidate(prior.reference, prior.draw_reference, prior.path, pilot=pilot)
-    pairs = zip(FAMILIES, seeds, strict=True)
-    candidates = [_fit(session, compiled, first, transition, *pair) for pair in pairs]
-    if reference == "auto":
-        candidates.append(first)
-    return Choice(min(candidates, key=lambda c: c.cost), {c.reference: c for c in candidates})
-
-
-def _fit(
-    session: Session,
-    compiled: CompiledModel,
-    first: RunCandidate,
-    transition: Transition,
-    family: Family,
-    seed: np.random.SeedSequence,
-) -> RunCandidate:
-    """Fit a reference to the particles of the first candidate's pilot, and run its own pilot."""
-    assert first.pilot is not None
-    reference = fit_to_draws(compiled, first.pilot.position, family)
-    start = reference_candidate(compiled, reference, type(reference).__name__)
-    pilot = session.pilot(start, transition, seed)
-    return RunCandidate(
-        start.reference, start.draw_reference, start.path, pilot=pilot, built_from=first
-    )
+    return choose_mixture(session, prior, transition, insist=reference == "pilot")
 
 
 def reference_candidate(compiled: CompiledModel, reference: Reference, name: str) -> RunCandidate:
@@ -136,7 +109,7 @@ def check_compatible(reference: ReferenceName | Reference, path: object) -> None
             "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
             "`reference` and leave out `path`."
         )
-    if not is_prior(reference) and not isinstance(path, GeometricPath):
+    if not may_be_prior(reference) and not isinstance(path, GeometricPath):
         raise ValueError(
             f"`reference` goes with a path given by name, found a "
             f"{type(path).__name__}; an object passed as `path` has to start from the prior."

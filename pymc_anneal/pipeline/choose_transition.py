@@ -13,7 +13,8 @@ import pymc as pm
 
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Transition
-from pymc_anneal.model.compile import CompiledModel, as_compiled
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
 from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk

@@ -4,6 +4,7 @@ A choice starts from a candidate on the geometric path from its reference, and r
 path that it builds.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -43,4 +44,4 @@ def with_pilot(session: Session, candidate: RunCandidate, transition: Transition
     if candidate.pilot is not None:
         return candidate
     pilot = session.pilot(candidate, transition, session.seeds.pilot)
-    return RunCandidate(candidate.reference, candidate.draw_reference, candidate.path, pilot=pilot)
+    return replace(candidate, pilot=pilot)

@@ -13,6 +13,7 @@ import numpy as np
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
@@ -82,11 +83,20 @@ def run_model(
     -------
     Stages
     """
+    free = reverse_from is None and _reference_is_free(session.settings, transition, path)
+    if not free:
+        reference = "prior" if reference == "auto" else reference
     references = choose_reference(
         session, target.compiled, target.candidate(), transition, reference
     )
     paths = path.build(session, references.chosen, transition, moments_from)
     return run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+
+
+def _reference_is_free(settings: Settings, transition: Transition, path: PathChoice) -> bool:
+    """Whether "auto" may choose a reference: not for paths from the prior or without a pilot."""
+    geometric = isinstance(path, GeometricChoice | AutoPath)
+    return geometric and pilot_required(settings, transition)
 
 
 def run_candidate(

@@ -5,13 +5,14 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.adaptation.pilot import MEASURE, SURVEY, Effort, Pilot, run_pilot
 from pymc_anneal.annealing.block import Block
+from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
@@ -75,17 +76,42 @@ class Session:
         max_evaluations: float = np.inf,
     ) -> Pilot:
         """Run the pilot of a candidate from draws of its reference."""
+        n = max(self.settings.chains * self.settings.block_draws, _MIN_PILOT)
+        return self._pilot("Pilot", candidate, transition, seed, n, max_evaluations, MEASURE)
 
+    def survey(
+        self,
+        candidate: RunCandidate,
+        transition: Transition,
+        seed: np.random.SeedSequence,
+        particles: int,
+    ) -> Pilot:
+        """Run a survey: a pilot of few moves, whose particles a reference is fitted to.
+
+        Particles that move so little give no estimate of the evidence: its ``log_z`` is NaN.
+        """
+        survey = self._pilot("Survey", candidate, transition, seed, particles, np.inf, SURVEY)
+        return replace(survey, log_z=np.nan)
+
+    def _pilot(
+        self,
+        name: str,
+        candidate: RunCandidate,
+        transition: Transition,
+        seed: np.random.SeedSequence,
+        particles: int,
+        max_evaluations: float,
+        effort: Effort,
+    ) -> Pilot:
         def compute() -> Pilot:
             seed_start, seed_run = seed_sequence(seed).spawn(2)
-            n = max(self.settings.chains * self.settings.block_draws, _MIN_PILOT)
-            position = candidate.draw_reference(seed_start, n)
-            report = self.display.add_bar("Pilot").show
+            position = candidate.draw_reference(seed_start, particles)
+            report = self.display.add_bar(name).show
             return run_pilot(
-                candidate.path, transition, position, seed_run, report, max_evaluations
+                candidate.path, transition, position, seed_run, report, max_evaluations, effort
             )
 
-        return self.log.stage("Pilot", compute)
+        return self.log.stage(name, compute)
 
     def anneal(self, name: str, blocks: list[Block]) -> AnnealedRun:
         """Anneal blocks on the workers; after an interrupt the log takes no further stages."""
@@ -139,7 +165,11 @@ def open_session(
     if checkpoint is not None:
         words = _fingerprint(target, settings, choices or {})
         log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
-    with ProgressDisplay(progressbar) as display, _explaining_nan(target):
+    with (
+        ProgressDisplay(progressbar) as display,
+        compilation_cache(),
+        _explaining_nan(target),
+    ):
         yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
     log.save()
 

@@ -67,6 +67,8 @@ class RunCandidate:
         The candidate whose pilot gave the particles to which reference or path were fitted.
     fit_evaluations : int
         Evaluations of gradient or density of that fit.
+    one_step_variance : float
+        Variance of the log weights of a run of one step, if the fit measured it; else infinite.
     """
 
     reference: str
@@ -76,6 +78,7 @@ class RunCandidate:
     pilot: Pilot | None = None
     built_from: "RunCandidate | None" = None
     fit_evaluations: int = 0
+    one_step_variance: float = np.inf
 
     @property
     def cost(self) -> float:

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import Plan, make_plan, trial_steps
+from pymc_anneal.adaptation.plan import Plan, make_plan, planned_variance, trial_steps
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.rounds import (
@@ -21,18 +21,40 @@ from pymc_anneal.pipeline.rounds import (
 )
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_evaluations
 
 # Trials until the log weights are even enough to plan by.
 _MAX_TRIALS = 4
 # Variance of the log weights above which its estimate is too rough to plan by.
 _MAX_TRIAL_VARIANCE = 3.0
+# Variance of the log weights below which a run from a fitted reference is not made longer.
+_LEAST_VARIANCE = 0.05
 
 
 def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
-    """Plan steps and particles from a trial: a block annealed like those of the counted run."""
+    """Plan steps and particles from a trial: a block annealed like those of the counted run.
+
+    No trial is needed if one step is enough, whose variance the fit of the reference has measured.
+    """
+    settings = session.settings
+    particles = settings.draws * settings.chains
+    if candidate.one_step_variance <= planned_variance(particles, settings.target_mcse):
+        return _plan_from_fit(settings, candidate, pilot)
     trials = _run_trials(session, candidate, pilot)
     return session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials))
+
+
+def _plan_from_fit(settings: Settings, candidate: RunCandidate, pilot: Pilot) -> Plan:
+    """Plan a run from a reference near the posterior, not shorter than what came before it.
+
+    The error falls with the length of the run: a shorter one would waste the adaptation.
+    """
+    spent = spent_evaluations((Choice(candidate, {}),), pilot)
+    particles = settings.draws * settings.chains
+    steps = spent / (particles * float(pilot.cost[-1]))
+    steps = min(steps, candidate.one_step_variance / _LEAST_VARIANCE)
+    plan = _make_plan(settings, pilot, variance=candidate.one_step_variance, steps=1, seconds=0.0)
+    return replace(plan, steps=max(plan.steps, int(steps)))
 
 
 def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
@@ -52,14 +74,23 @@ def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list
 
 def _plan_from(settings: Settings, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
     trial = trials[-1]
-    plan = make_plan(
-        variance=log_weight_variance(trial.log_weight),
-        steps=trial.steps,
+    variance = log_weight_variance(trial.log_weight)
+    seconds = trial.seconds / (trial.steps * trial.particles)
+    plan = _make_plan(settings, pilot, variance=variance, steps=trial.steps, seconds=seconds)
+    return replace(plan, evaluations=sum(t.evaluations for t in trials))
+
+
+def _make_plan(
+    settings: Settings, pilot: Pilot, *, variance: float, steps: int, seconds: float
+) -> Plan:
+    """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle."""
+    return make_plan(
+        variance=variance,
+        steps=steps,
         fixed_steps=settings.fixed_steps,
         particles=settings.draws * settings.chains,
         target_mcse=settings.target_mcse,
         log_reference_mass=pilot.log_reference_mass,
-        seconds=trial.seconds / (trial.steps * trial.particles),
+        seconds=seconds,
         budget_seconds=60 * settings.max_minutes,
     )
-    return replace(plan, evaluations=sum(t.evaluations for t in trials))

@@ -35,7 +35,8 @@ from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, as_compiled, check_not_model
+from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.simulate import compile_for_new_data, simulate
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition

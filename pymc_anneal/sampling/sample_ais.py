@@ -13,8 +13,9 @@ import pymc as pm
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, as_compiled, check_not_model
+from pymc_anneal.model.compile import CompiledModel, check_not_model
 from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
 from pymc_anneal.pipeline.choose_reference import (
@@ -43,7 +44,7 @@ def sample_ais(
     steps: Steps = "auto",
     target_mcse: float = 0.1,
     path: PathName | PathChoice | Path = "geometric",
-    reference: ReferenceName | Reference = "prior",
+    reference: ReferenceName | Reference = "auto",
     schedule: ScheduleLike = "variational",
     max_step: float | None = None,
     transition: TransitionName | Transition = "hmc",
@@ -63,10 +64,11 @@ def sample_ais(
 ) -> Any:
     """Estimate the marginal likelihood of a model by annealed importance sampling.
 
-    Particles start at prior draws and are moved to the posterior while the likelihood is raised
-    to a power beta that rises from 0 to 1; the average of their weights is an unbiased estimate
-    of the marginal likelihood (Neal 2001). A pilot and a trial, which are not counted, tune the
-    transition, set the schedule and plan the number of steps; in the counted run nothing adapts.
+    Particles start at draws of a reference, the prior or a density fitted to the posterior, and
+    are moved to the posterior along a path of densities between the two; the average of their
+    weights is an unbiased estimate of the marginal likelihood (Neal 2001). A survey, a pilot and a
+    trial, which are not counted, fit the reference, tune the transition, set the schedule and plan
+    the number of steps; in the counted run nothing adapts.
 
     Parameters
     ----------
@@ -85,12 +87,14 @@ def sample_ais(
         be cheaper. Or a :class:`MomentAveragedPath` or :class:`QPath` with settings; or an object
         with the methods of :class:`~pymc_anneal.base.contracts.Path`, such as a
         :class:`CustomPath`.
-    reference : {"prior", "pilot", "laplace", "auto"} or Reference
-        Density from which the path starts. "pilot": a Gaussian or Student-t fitted to the pilot's
-        particles. "laplace": the Gaussian at the posterior's mode. "auto": the prior or the
-        fitted one, whichever the pilot predicts to be cheaper. Or an object like those that
-        :func:`fit_reference` returns. A reference near the posterior makes the run shorter; the
-        estimate stays unbiased.
+    reference : {"auto", "prior", "pilot", "laplace"} or Reference
+        Density from which the path starts; one near the posterior makes the run shorter, and the
+        estimate stays unbiased. "auto": the prior or a mixture fitted to the particles of a
+        survey, whichever is predicted to be cheaper; the prior for models with discrete variables,
+        for reverse runs, for paths other than "geometric" and "auto", and if there is nothing for a
+        pilot to tune.
+        "pilot": the mixture, whatever it costs. "laplace": the Gaussian at the posterior's mode.
+        Or an object like those that :func:`fit_reference` returns.
     schedule : str, array or callable
         "variational" (Kiwaki 2015) or "optimal_binned" (Grosse et al. 2013), both from the pilot;
         "linear", "power", "geometric", "sigmoid", "salakhutdinov_murray"; a function from a number

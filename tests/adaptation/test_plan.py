@@ -9,11 +9,12 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.pilot import Pilot, run_pilot
 from pymc_anneal.adaptation.plan import (
-    MIN_STEPS,
-    TARGET_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
     Plan,
     effective_length,
     make_plan,
+    planned_variance,
     refine_length,
     trial_steps,
 )
@@ -45,7 +46,7 @@ class TestMakePlan:
     def test_formulas(self) -> None:
         # S falls as 1/K: K brings it to the target; then RSE^2 = (exp(S) - 1)/N.
         result = plan()
-        assert result.steps == np.ceil(100 * 1.5 / TARGET_VARIANCE)
+        assert result.steps == np.ceil(100 * 1.5 / planned_variance(400, 0.1))
         relative = np.expm1(1.5 * 100 / result.steps)
         assert result.particles == max(400, np.ceil(relative / np.expm1(0.01)))
         expected = np.sqrt(np.log1p(relative / result.particles))
@@ -59,14 +60,24 @@ class TestMakePlan:
             assert result.predicted_mcse <= target * (1 + 1e-9)
 
     def test_more_variance_takes_more_steps(self) -> None:
-        steps = [plan(variance=v).steps for v in (0.01, 0.5, 2.0, 8.0)]
-        assert steps[0] == MIN_STEPS
+        steps = [plan(variance=v).steps for v in (0.001, 0.5, 2.0, 8.0)]
+        assert steps[0] == 1
         assert steps == sorted(set(steps))
 
     def test_a_smaller_error_takes_more_particles(self) -> None:
-        counts = [plan(target_mcse=t).particles for t in (0.05, 0.02, 0.01)]
+        counts = [plan(target_mcse=t).particles for t in (0.02, 0.01, 0.005)]
         assert counts == sorted(set(counts))
         assert counts[2] == pytest.approx(4 * counts[1], rel=0.01)
+
+    def test_a_smaller_error_takes_less_variance(self) -> None:
+        variances = [planned_variance(2000, t) for t in (0.1, 0.02, 0.015, 0.01)]
+        assert variances[0] == MAX_VARIANCE
+        assert variances[1:] == sorted(variances[1:], reverse=True)
+        assert variances[-1] == MIN_VARIANCE
+        assert planned_variance(300, 0.5) == MIN_VARIANCE  # too few particles for 400 draws
+        assert planned_variance(600, 0.5) == pytest.approx(np.log(1.5))
+        # Between the bounds the wanted particles reach the wanted error.
+        assert np.expm1(variances[2]) / 2000 == pytest.approx(np.expm1(0.015**2))
 
     def test_never_less_than_asked_for(self) -> None:
         assert plan(particles=7000).particles == 7000
@@ -88,7 +99,7 @@ class TestMakePlan:
 class TestPilotSummaries:
     def test_longer_paths_take_longer_trials(self, pilot: Pilot) -> None:
         longer = replace(pilot, discrepancy=100 * pilot.discrepancy)
-        assert MIN_STEPS <= trial_steps(pilot) < trial_steps(longer)
+        assert 1 <= trial_steps(pilot) < trial_steps(longer)
 
     def test_effective_length_scales_as_the_length(self, pilot: Pilot) -> None:
         length = effective_length(pilot)

@@ -162,16 +162,16 @@ class TestTuner:
 
     def test_candidates_are_levels_of_the_free_parts(self) -> None:
         tuner = Tuner.create(self.transition, POSITION)
-        assert tuner.candidates(first=False) == [
+        assert tuner.candidates(3) == [
             *(Candidate(0, level) for level in (5, 4, 6)),
             *[Candidate(2, 0)] * 3,
         ]
-        assert len(tuner.candidates(first=True)) == 14
+        assert len(tuner.candidates(7)) == 14
         assert tuner.current() == [Candidate(0, 5), Candidate(1, 0), Candidate(2, 0)]
 
     def test_a_kernel_without_free_parameters_is_measured_only(self) -> None:
         tuner = Tuner.create(GIBBS, POSITION)
-        assert tuner.candidates(first=False) == [Candidate(0, 0)] * 3
+        assert tuner.candidates(3) == [Candidate(0, 0)] * 3
         assert tuner.build() == GIBBS
 
     def test_a_candidate_changes_one_part(self) -> None:

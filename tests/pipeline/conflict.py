@@ -24,9 +24,9 @@ def conflict() -> pma.CompiledModel:
 
 
 def run_along(path, **settings):
-    """Return the container of a run along a path."""
-    quiet = {"random_seed": 1, "progressbar": False}
-    return pma.sample_ais(model=conflict(), path=path, **quiet, **settings)
+    """Return the container of a run along a path, from the prior unless told otherwise."""
+    defaults = {"random_seed": 1, "progressbar": False, "reference": "prior"}
+    return pma.sample_ais(model=conflict(), path=path, **(defaults | settings))
 
 
 def is_near(idata) -> bool:

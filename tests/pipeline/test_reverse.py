@@ -169,7 +169,8 @@ class TestSampleAis:
         assert group(idata, "evidence").attrs["reverse_start"] == "posterior draws"
 
     def test_the_forward_run_does_not_depend_on_it(self, schools) -> None:
-        settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
+        settings = {"steps": 20, "reference": "prior", "model": schools[1], "random_seed": 3}
+        settings["progressbar"] = False
         alone = pma.sample_ais(50, **settings)
         both = pma.sample_ais(50, reverse_from="draws", **settings)
         np.testing.assert_array_equal(
@@ -213,7 +214,8 @@ class TestSampleAis:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(run, "run_reverse", stopped)
-        settings = {"steps": 20, "model": schools[1], "progressbar": False, "random_seed": 3}
+        settings = {"steps": 20, "reference": "prior", "model": schools[1], "random_seed": 3}
+        settings["progressbar"] = False
         idata = pma.sample_ais(50, reverse_from="draws", **settings)
         found = pma.log_evidence(idata)
         assert "interrupted" in str(found.verdict)

@@ -17,7 +17,13 @@ def idata():
         mu = pm.Normal("mu", 0, 3)
         pm.Normal("y", mu, 0.5, observed=[3.0, 4.0, 5.5])
     return pma.sample_ais(
-        100, steps=40, model=model, reverse_from="draws", progressbar=False, random_seed=1
+        100,
+        steps=40,
+        model=model,
+        reference="prior",
+        reverse_from="draws",
+        progressbar=False,
+        random_seed=1,
     )
 
 

@@ -193,6 +193,12 @@ class TestArguments:
         speed = np.sqrt(variance**2 / 2 + variance * (y - mean) ** 2) / sigma**2
         exact = np.trapezoid(speed, beta)
         result = pma.sample_ais(
-            1000, chains=2, steps=100, random_seed=4, progressbar=False, model=model
+            1000,
+            chains=2,
+            steps=100,
+            reference="prior",
+            random_seed=4,
+            progressbar=False,
+            model=model,
         )
         assert pma.log_evidence(result).barrier == pytest.approx(exact, rel=0.05)

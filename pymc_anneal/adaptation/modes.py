@@ -1,0 +1,90 @@
+"""Modes among particles: groups that no valley of the density separates.
+
+Two particles belong to the same mode if the log density on the straight line between them stays
+above that of the lower one, up to a tolerance. The lines are those to the nearest neighbours, and
+the modes are the connected components of the graph that is left. For a log-concave density no line
+has a valley; a curved density keeps the lines between close neighbours.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+# Neighbours of each particle to which lines are drawn.
+_NEIGHBOURS = 8
+# Points on a line between its ends.
+_POINTS = (np.arange(5) + 1) / 6
+# Depth of a valley in nats: shallower ones are noise of a ragged density, or one wide mode.
+_DEPTH = 2.0
+# Particles without which a group is too small for a fit, and joins the nearest other one.
+_LEAST = 4
+
+
+def group_by_mode(
+    log_density: Callable[[np.ndarray], np.ndarray], position: np.ndarray
+) -> np.ndarray:
+    """Group particles by the mode to which they belong.
+
+    Parameters
+    ----------
+    log_density : callable
+        From positions of shape ``(n, d)`` to log densities of shape ``(n,)``.
+    position : ndarray, shape (n, d)
+        Particles.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Number of the mode of each particle, from 0, the largest mode first.
+    """
+    spread = position.std(axis=0)
+    scaled = position / np.where(spread > 0, spread, 1.0)
+    pairs = _neighbour_pairs(scaled)
+    kept = pairs[~_separated_by_valley(log_density, position, pairs)]
+    n = len(position)
+    graph = coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(n, n))
+    _, label = connected_components(graph, directed=False)
+    return _by_size(_join_small(label, scaled))
+
+
+def _neighbour_pairs(position: np.ndarray) -> np.ndarray:
+    """Return each pair of neighbours once, shape ``(pairs, 2)``."""
+    count = min(_NEIGHBOURS, len(position) - 1)
+    _, near = KDTree(position).query(position, count + 1)
+    first = np.repeat(np.arange(len(position)), count)
+    pairs = np.stack([first, near[:, 1:].ravel()], axis=1)
+    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+
+
+def _separated_by_valley(
+    log_density: Callable[[np.ndarray], np.ndarray], position: np.ndarray, pairs: np.ndarray
+) -> np.ndarray:
+    start, stop = position[pairs[:, 0]], position[pairs[:, 1]]
+    line = start[:, None] + _POINTS[:, None] * (stop - start)[:, None]
+    lowest = log_density(line.reshape(-1, position.shape[1])).reshape(len(pairs), -1).min(axis=1)
+    ends = log_density(position)[pairs].min(axis=1)
+    return np.asarray(~(lowest >= ends - _DEPTH))
+
+
+def _join_small(label: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Let particles of small groups join the group of their nearest neighbour in a large one."""
+    large = np.bincount(label)[label] >= _LEAST
+    if not large.any():
+        return np.zeros_like(label)
+    joined = label.copy()
+    if not large.all():
+        _, nearest = KDTree(position[large]).query(position[~large])
+        joined[~large] = label[large][nearest]
+    return joined
+
+
+def _by_size(label: np.ndarray) -> np.ndarray:
+    """Return labels renumbered from the largest group to the smallest."""
+    _, label, count = np.unique(label, return_inverse=True, return_counts=True)
+    rank = np.empty(len(count), dtype=int)
+    rank[np.argsort(-count, kind="stable")] = np.arange(len(count))
+    return rank[label]

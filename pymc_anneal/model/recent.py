@@ -1,0 +1,83 @@
+"""Compiled models of recent calls, so that a model is compiled once and not at every call.
+
+A model is recognised by its identity and by all that can change in place: its variables, the
+transforms, coordinates, and the values of ``pm.Data`` and other shared variables.
+"""
+
+import hashlib
+
+from collections import OrderedDict
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.type import RandomType
+
+from pymc_anneal.model.compile import CompiledModel, compile_model
+
+# Number of models that are kept, with their data, until others replace them.
+_CAPACITY = 4
+
+
+class _Entry(NamedTuple):
+    model: pm.Model
+    state: tuple[object, ...]
+    compiled: CompiledModel
+
+
+_recent: OrderedDict[int, _Entry] = OrderedDict()
+_lock = Lock()
+
+
+def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
+    """Return a compiled model: the one given, one of an earlier call, or a new one.
+
+    Parameters
+    ----------
+    model : pymc.Model or CompiledModel, optional
+        Default: the model on the context stack.
+
+    Returns
+    -------
+    CompiledModel
+        Compiled anew if the model or its data have changed since.
+    """
+    if isinstance(model, CompiledModel):
+        return model
+    model = pm.modelcontext(model)
+    if not isinstance(model, pm.Model):
+        return compile_model(model)  # raises, with the type that it found
+    state = _state(model)
+    with _lock:
+        found = _recent.get(id(model))
+    if found is None or found.state != state:
+        found = _Entry(model, state, compile_model(model))
+    with _lock:
+        _recent[id(model)] = found
+        _recent.move_to_end(id(model))
+        while len(_recent) > _CAPACITY:
+            _recent.popitem(last=False)
+    return found.compiled
+
+
+def _state(model: pm.Model) -> tuple[object, ...]:
+    """Describe all of a model that can change in place."""
+    variables = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    # Variables are kept alive by the entry, so an identity is not used again.
+    parts = tuple((id(v), id(model.rvs_to_transforms.get(v))) for v in variables)
+    values = tuple(
+        (id(v), _digest(v.get_value(borrow=True)))
+        for v in ancestors([*variables, *model.rvs_to_values.values(), *model.data_vars])
+        if isinstance(v, SharedVariable) and not isinstance(v.type, RandomType)
+    )
+    return parts, values, repr(dict(model.coords))
+
+
+def _digest(value: object) -> str:
+    array = np.ascontiguousarray(np.asarray(value))
+    content = repr(value).encode() if array.dtype == object else array.tobytes()
+    return f"{array.dtype} {array.shape} {hashlib.sha256(content).hexdigest()}"

@@ -1,0 +1,117 @@
+"""Choice between the prior and a mixture fitted to particles of the posterior.
+
+A survey, a rough pilot from the prior, brings particles to the posterior, and a mixture of
+references is fitted to them (`fit_mixture.py`). The fit measures the discrepancy ``D`` of the whole
+path from the mixture:
+
+- If ``D < 1``, a run of one step from the mixture is planned without further pilots.
+- Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
+  the prior, and the cheaper of both is taken by the predicted cost
+
+      cost = (sum_k sqrt(D_k tau_k c_k))^2,
+
+  gradients per particle for a variance of one of the log weights.
+"""
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from pymc_anneal.adaptation.fit_mixture import FittedReference, draw_start, fit_mixture
+from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
+from pymc_anneal.adaptation.plan import MAX_VARIANCE, planned_variance
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import Choice, RunCandidate
+
+# Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
+# takes more particles than coordinates.
+_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
+# Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
+# least as many as the survey took.
+_SHARE = 0.25
+
+
+def choose_mixture(
+    session: Session, prior: RunCandidate, transition: Transition, *, insist: bool
+) -> Choice:
+    """Fit a mixture to the particles of a survey, and choose between it and the prior.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds.
+    prior
+        The run from the prior along the geometric path.
+    transition
+        The transition, for survey and pilot.
+    insist
+        Whether to take the mixture whatever it costs.
+
+    Returns
+    -------
+    Choice
+        The candidate has a pilot, unless it is the prior.
+    """
+    seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
+    ndim = prior.draw_reference(seed_fit, 1).shape[1]
+    particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
+    survey = session.survey(prior, transition, seed_survey, particles)
+    surveyed = replace(prior, pilot=survey)
+    path = cast(GeometricPath, prior.path)
+    fitted = fit_mixture(path, survey.position, prior.draw_reference, seed_fit)
+    mixture = RunCandidate(
+        "mixture",
+        draw_start(fitted.path, prior.draw_reference),
+        fitted.path,
+        built_from=surveyed,
+        fit_evaluations=fitted.evaluations,
+        one_step_variance=fitted.discrepancy,
+    )
+    if fitted.discrepancy <= MAX_VARIANCE:
+        return Choice(replace(mixture, pilot=_pilot_of_fit(survey, fitted)), {})
+    budget = np.inf if insist else _pilot_budget(session, surveyed)
+    try:
+        pilot = session.pilot(mixture, transition, seed_pilot, budget)
+    except PilotTooLongError as error:
+        reason = f"the path from the mixture is too long: {error}"
+        spent = survey.evaluations + fitted.evaluations + error.evaluations
+        return Choice(prior, {}, reason, spent)
+    measured = replace(mixture, pilot=pilot)
+    if insist or measured.cost <= surveyed.cost:
+        return Choice(measured, {"prior": surveyed, "mixture": measured})
+    return Choice(replace(prior, built_from=measured), {"prior": surveyed, "mixture": measured})
+
+
+def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:
+    """Return the evaluations that a pilot from the mixture may take."""
+    settings, survey = session.settings, surveyed.pilot
+    assert survey is not None
+    particles = settings.draws * settings.chains
+    variance = planned_variance(particles, settings.target_mcse)
+    return max(_SHARE * surveyed.cost / variance * particles, survey.evaluations)
+
+
+@double_precision
+def _pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
+    """Return what a pilot from the mixture would find, without moves of its own.
+
+    The mixture is so near to the posterior that the transition tuned for the posterior serves the
+    whole path.
+    """
+    betas, discrepancy = fitted.profile()
+    every = np.ones(len(discrepancy))
+    return Pilot(
+        betas=betas,
+        discrepancy=discrepancy,
+        log_reference_mass=fitted.log_reference_mass,
+        transition=survey.transition.at(1.0),
+        tau=max(float(survey.tau[-1]), 1.0) * every,
+        cost=float(survey.cost[-1]) * every,
+        accept_rate=float(survey.accept_rate[-1]) * every,
+        log_z=fitted.log_z,
+        position=survey.position,
+    )

@@ -1,0 +1,123 @@
+"""Mixtures fitted to particles, and the measured discrepancy of their paths."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.fit_mixture import FittedReference, draw_start, fit_mixture
+from pymc_anneal.base import LogTerms
+
+D, PRIOR_SD = 4, 5.0
+CENTRES = np.stack([np.full(D, 3.0), np.full(D, -3.0)])
+
+
+def log_prior(x: jax.Array) -> jax.Array:
+    return -0.5 * (x**2).sum() / PRIOR_SD**2 - 0.5 * D * jnp.log(2 * jnp.pi * PRIOR_SD**2)
+
+
+def two_modes(share: float):
+    """Return the terms of a likelihood with two modes; the evidence does not depend on the share.
+
+    Both modes have the same mass under the prior, so ``share`` is the posterior's.
+    """
+
+    def terms(x: jax.Array) -> LogTerms:
+        square = ((x - CENTRES) ** 2).sum(axis=1)
+        log_weight = jnp.log(jnp.array([share, 1 - share]))
+        return LogTerms(log_prior(x), jax.nn.logsumexp(log_weight - 0.5 * square))
+
+    return terms
+
+
+def log_evidence() -> float:
+    total = 1 + PRIOR_SD**2
+    return D * (-0.5 * np.log(total) - 0.5 * 9.0 / total)
+
+
+def draw_prior(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, PRIOR_SD, (draws, D))
+
+
+def posterior(shares: list[int], seed: int = 3) -> np.ndarray:
+    rng, variance = np.random.default_rng(seed), PRIOR_SD**2 / (1 + PRIOR_SD**2)
+    centre = np.repeat(variance * CENTRES, shares, axis=0)
+    return rng.normal(centre, np.sqrt(variance))
+
+
+def fit(share: float, shares: list[int]) -> FittedReference:
+    path = pma.GeometricPath(two_modes(share))
+    return fit_mixture(path, posterior(shares), draw_prior, np.random.SeedSequence(5))
+
+
+class TestFit:
+    def test_a_component_of_each_kind_for_each_mode(self) -> None:
+        found = fit(0.8, [205, 51])
+        assert found.modes == 2
+        kinds = [type(c) for c in found.path.reference.components]
+        assert kinds == [pma.GaussianReference, pma.StudentTReference] * 2
+        assert found.discrepancy < 0.15
+
+    def test_weights_are_those_of_the_posterior(self) -> None:
+        # The particles of the survey have a wrong share: its transitions do not cross.
+        found = fit(0.8, [128, 128])
+        weight = np.asarray(found.path.reference.weight).reshape(2, 2).sum(axis=1)
+        assert max(weight) == pytest.approx(0.8, abs=0.05)
+
+    def test_a_single_mode_is_exact(self) -> None:
+        # Normal prior and likelihood: all that is lost is the share of the prior and of Student-t.
+        path = pma.GeometricPath(two_modes(1.0))
+        found = fit_mixture(path, posterior([256, 0]), draw_prior, np.random.SeedSequence(1))
+        assert found.discrepancy < 0.1
+        assert found.log_z == pytest.approx(log_evidence(), abs=0.05)
+
+    def test_a_missed_mode_is_seen_by_the_particles(self) -> None:
+        found = fit(0.8, [205, 51])
+        missed = posterior([0, 20], seed=8)
+        blind = fit(0.8, [256, 0])
+        with jax.enable_x64(True):
+            terms = blind.path.evaluate(missed)
+            ratio = np.asarray(terms.log_target - terms.log_reference)
+        unseen = FittedReference(blind.path, blind.log_ratio_draws, ratio, 1, 0)
+        assert blind.modes == 1
+        assert unseen.discrepancy > 1 > found.discrepancy
+
+
+class TestProfile:
+    def test_length_of_the_whole_path(self) -> None:
+        # sum sqrt(D_k) over small steps is the length; for a normal log ratio its square is D.
+        rng = np.random.default_rng(2)
+        log_u = rng.normal(0, 0.7, 20_000)
+        found = FittedReference(fit(0.8, [205, 51]).path, log_u, log_u[:100], 1, 0)
+        betas, discrepancy = found.profile()
+        assert betas[0] == 0
+        assert betas[-1] == 1
+        np.testing.assert_allclose(np.sqrt(discrepancy).sum() ** 2, found.discrepancy, rtol=0.05)
+
+    def test_no_discrepancy(self) -> None:
+        path = fit(0.8, [205, 51]).path
+        betas, discrepancy = FittedReference(path, np.zeros(50), np.zeros(50), 1, 0).profile()
+        assert (discrepancy == 0).all()
+        assert len(betas) == len(discrepancy) + 1
+
+
+class TestDrawStart:
+    def test_the_ratio_is_unbiased(self) -> None:
+        # E_r[f / r] = Z, with the share of the prior in draws and density.
+        found = fit(0.8, [205, 51])
+        draws = draw_start(found.path, draw_prior)(np.random.SeedSequence(4), 20_000)
+        with jax.enable_x64(True):
+            terms = found.path.evaluate(draws)
+            u = np.exp(np.asarray(terms.log_target - terms.log_reference) - log_evidence())
+        assert u.mean() == pytest.approx(1, abs=4 * u.std() / np.sqrt(len(u)))
+
+    def test_a_density_that_disagrees_with_the_draws_is_biased(self) -> None:
+        # The twin that is wrong: draws without the prior's share.
+        found = fit(0.8, [205, 51])
+        draws = found.path.reference.sample(np.random.SeedSequence(4), 20_000)
+        with jax.enable_x64(True):
+            terms = found.path.evaluate(draws)
+            u = np.exp(np.asarray(terms.log_target - terms.log_reference) - log_evidence())
+        assert abs(u.mean() - 1) > 4 * u.std() / np.sqrt(len(u))

@@ -1,0 +1,118 @@
+"""The default reference: a mixture fitted to a survey, or the prior if that is cheaper."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import group
+from tests.adaptation.vague_regression import vague_regression
+from tests.model.discrete_model import discrete_model
+
+
+def two_modes(share: float, d: int, distance: float) -> tuple[pm.Model, float]:
+    """Return a model with two modes of different mass, and its log evidence."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 3, shape=d)
+        first = -0.5 * ((x - distance / 2) ** 2).sum()
+        second = -0.5 * ((x + distance / 2) ** 2).sum()
+        pm.Potential("modes", pt.logaddexp(np.log(share) + first, np.log(1 - share) + second))
+    return model, d * (-0.5 * np.log(10) - distance**2 / 80)
+
+
+def wells() -> tuple[pm.Model, float]:
+    """Return a model with 16 modes, more than the mixture has components."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 2, shape=4)
+        pm.Potential("wells", pt.logaddexp(-3.125 * (x - 2) ** 2, -3.125 * (x + 2) ** 2).sum())
+    variance = 4 + 0.16
+    return model, 4 * (np.log(2) - 2 / variance + 0.5 * np.log(0.16 / variance))
+
+
+def run(model: pm.Model, **kwargs):
+    return pma.sample_ais(model=model, progressbar=False, **kwargs)
+
+
+def attributes(idata) -> dict[str, str]:
+    return group(idata, "evidence").attrs
+
+
+class TestEvidence:
+    @pytest.mark.parametrize("share", [0.8, 0.95])
+    def test_unequal_modes(self, share: float) -> None:
+        model, log_evidence = two_modes(share, 10, 8.0)
+        for seed in range(3):
+            idata = run(model, random_seed=seed)
+            found = pma.log_evidence(idata)
+            assert attributes(idata)["reference"] == "mixture"
+            assert found.verdict.trusted
+            assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+
+    def test_a_small_error(self) -> None:
+        regression = vague_regression(d=10)
+        idata = run(regression.model, target_mcse=0.005, random_seed=1)
+        found = pma.log_evidence(idata)
+        assert found.mcse <= 0.005
+        assert abs(found.log_evidence - regression.log_evidence) < 4 * found.mcse
+
+    def test_steps_of_the_user(self) -> None:
+        model, log_evidence = two_modes(0.8, 3, 6.0)
+        idata = run(model, steps=7, random_seed=1)
+        found = pma.log_evidence(idata)
+        assert len(np.asarray(group(idata, "annealing")["beta"])[0]) == 7
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+
+    def test_both_directions_start_from_the_prior(self) -> None:
+        model, log_evidence = two_modes(0.8, 3, 6.0)
+        idata = run(model, reverse_from="draws", random_seed=1)
+        found = pma.log_evidence(idata)
+        assert attributes(idata)["reference"] == "prior"
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+
+    def test_draws_are_those_of_the_posterior(self) -> None:
+        model, _ = two_modes(0.8, 2, 8.0)
+        draws = np.asarray(run(model, random_seed=3)["posterior"]["x"]).mean(axis=-1).ravel()
+        assert (draws > 0).mean() == pytest.approx(0.8, abs=0.05)
+        assert draws[draws > 0].mean() == pytest.approx(3.6, abs=0.1)
+
+
+class TestChoice:
+    def test_the_prior_where_the_mixture_is_no_nearer(self) -> None:
+        model, log_evidence = wells()
+        idata = run(model, random_seed=1)
+        found = pma.log_evidence(idata)
+        attrs = attributes(idata)
+        assert attrs["reference"] == "prior"
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+        assert "mixture" in attrs["reference_costs"] or attrs["path_rejected_because"]
+
+    def test_pilot_insists(self) -> None:
+        model, log_evidence = wells()
+        idata = run(model, reference="pilot", random_seed=1)
+        found = pma.log_evidence(idata)
+        assert attributes(idata)["reference"] == "mixture"
+        wrong = abs(found.log_evidence - log_evidence) > 4 * found.mcse
+        assert not (found.verdict.trusted and wrong)
+
+    def test_discrete_variables(self) -> None:
+        idata = run(discrete_model(), random_seed=1)
+        assert attributes(idata)["reference"] == "prior"
+
+    def test_other_paths_start_from_the_prior(self) -> None:
+        model, _ = two_modes(0.8, 1, 4.0)
+        idata = run(model, path="q", draws=25, random_seed=1)
+        assert attributes(idata)["reference"] == "prior"
+
+    def test_the_default_path_is_kept_near_the_posterior(self) -> None:
+        model, _ = two_modes(0.8, 1, 4.0)
+        runs = [run(model, path=path, random_seed=1) for path in ("auto", "geometric")]
+        weights = [np.asarray(group(r, "annealing")["log_weight"]) for r in runs]
+        np.testing.assert_array_equal(*weights)
+
+    def test_nothing_to_plan_or_tune(self) -> None:
+        model, _ = two_modes(0.8, 1, 4.0)
+        idata = run(model, steps=20, schedule="linear", transition=pma.HMC(0.5, 3, 1.0))
+        assert attributes(idata)["reference"] == "prior"
+        assert np.isnan(float(group(idata, "evidence")["pilot_log_evidence"]))
