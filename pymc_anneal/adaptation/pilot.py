@@ -14,6 +14,8 @@ fit a reference to, its measurements too rough to plan by.
 No particle of the pilot enters the estimate.
 """
 
+import warnings
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,7 +24,7 @@ import jax
 import numpy as np
 
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
-from pymc_anneal.adaptation.tuning import Tuner, by_temperature
+from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.progress import PilotProgress
@@ -30,6 +32,17 @@ from pymc_anneal.base.seeds import key_of
 
 # Temperatures after which prior and likelihood are taken to be too far apart to anneal.
 _MAX_TEMPERATURES = 2000
+# Evaluations of one transition that are worth a warning, and those of a model without hope: at 100
+# steps and 1000 particles the run would take 9e9 evaluations. A half-space takes up to 26,000.
+_SLOW, _TOO_SLOW = 30_000, 90_000
+_REASONS = (
+    "The density has scales that differ by orders of magnitude. Common reasons: a likelihood that "
+    "is unbounded (a standard deviation that may go to zero, as of a mixture component with one "
+    "observation), for which the evidence may be infinite; a bounded variable without a transform "
+    "(pm.LogitNormal, pm.Interpolated, mixtures); a potential of minus infinity amid the "
+    "prior; or a prior that is far too wide. Bound standard deviations away from "
+    "zero, pass `transform=`, or reparametrise."
+)
 
 
 class Effort(NamedTuple):
@@ -157,7 +170,8 @@ def run_pilot(
     NanDensityError
         The log density is NaN at a draw or at a proposal that is not a divergence.
     ValueError
-        The likelihood is zero at every draw, or infinite at one.
+        The likelihood is zero at every draw, or infinite at one; or one move takes more
+        evaluations than any run can afford.
     PilotTooLongError
         More than ``max_evaluations`` were needed.
     """
@@ -166,7 +180,7 @@ def run_pilot(
     particles = ParticleSystem.create(path, transition, key, position)
     log_mass = _check_start(path, particles.state)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
-    log_z, evaluations = 0.0, 0
+    log_z, evaluations, warned = 0.0, 0, False
     while betas[-1] < 1:
         beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
         log_z += float(step.log_mean)
@@ -182,6 +196,8 @@ def run_pilot(
         tuners.append(tuner)
         report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate))
         _check_length(betas, evaluations, max_evaluations)
+        if needs_pilot(transition):
+            warned = _check_cost(beta, tuner.cost, warned)
     return Pilot(
         betas=np.array(betas),
         discrepancy=np.array(discrepancy),
@@ -194,6 +210,16 @@ def run_pilot(
         position=np.asarray(particles.state.position),
         evaluations=evaluations,
     )
+
+
+def _check_cost(beta: float, cost: int, warned: bool) -> bool:
+    """Warn once of a transition that is very long, and raise if there is no hope."""
+    message = f"One move takes {cost} evaluations of the gradient or density at beta = {beta:.3g}."
+    if cost > _TOO_SLOW:
+        raise ValueError(f"{message} A run would not end. {_REASONS}")
+    if cost > _SLOW and not warned:
+        warnings.warn(f"{message} The run will be slow. {_REASONS}", stacklevel=3)
+    return warned or cost > _SLOW
 
 
 def _check_length(betas: list[float], evaluations: int, max_evaluations: float) -> None:

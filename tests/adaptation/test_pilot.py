@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pymc as pm
 import pytest
 
 import pymc_anneal as pma
@@ -139,3 +140,21 @@ def test_a_constant_likelihood() -> None:
     pilot = run_pilot(constant_path(-2.5), pma.HMC(), position, np.random.SeedSequence(6))
     assert pilot.log_z == pytest.approx(-2.5, abs=1e-12)
     assert pilot.barrier == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("always:One move takes:UserWarning")
+def test_an_unbounded_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five equal observations: the density grows without bound as the deviation goes to zero."""
+    monkeypatch.setattr("pymc_anneal.adaptation.pilot._SLOW", 300)
+    monkeypatch.setattr("pymc_anneal.adaptation.pilot._TOO_SLOW", 3000)
+    with pm.Model() as model:
+        mu, sigma = pm.Normal("mu", 0.0, 5.0), pm.HalfNormal("sigma", 5.0)
+        pm.Normal("y", mu, sigma, observed=np.ones(5))
+    compiled = pma.compile_model(model)
+    draws = compiled.sample_prior(np.random.SeedSequence(1), 128)
+    path = pma.GeometricPath(compiled.log_terms)
+    with (
+        pytest.warns(UserWarning, match="One move takes .* The run will be slow"),
+        pytest.raises(ValueError, match="A run would not end.*evidence may be infinite"),
+    ):
+        run_pilot(path, pma.HMC(), draws, np.random.SeedSequence(2))

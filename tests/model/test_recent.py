@@ -40,6 +40,20 @@ def test_new_data() -> None:
     np.testing.assert_array_equal(after.constant_data()["x"], [1.0, 3.0])
 
 
+@pytest.mark.parametrize("size", [{"dims": "row"}, {"shape": 2}, {}])
+def test_new_observed_data(size: dict) -> None:
+    with pm.Model(coords={"row": [0, 1]}) as model:
+        data = pm.Data("data", np.array([1.0, 2.0]), dims="row")
+        mean = pm.Normal("mean", shape=2)
+        pm.Normal("y", mean, 1.0, observed=data, **size)
+    before = as_compiled(model)
+    with model:
+        pm.set_data({"data": np.array([5.0, 6.0])})
+    after = as_compiled(model)
+    assert after is not before
+    np.testing.assert_array_equal(after.observed_data()["y"], [5.0, 6.0])
+
+
 def test_a_new_variable() -> None:
     model = build()
     before = as_compiled(model)
