@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,6 @@ from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
-from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.rbm.contrastive_divergence import (
     LearningRate,
@@ -29,7 +28,7 @@ from pymc_anneal.rbm.contrastive_divergence import (
 from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM, check_rows
 from pymc_anneal.rbm.moments import check_moments
-from pymc_anneal.rbm.training_file import Progress, TrainingFile, columns_of
+from pymc_anneal.rbm.training_file import Progress, TrainingFile, columns_of, describe_training
 
 Method = Literal["cd", "pcd"]
 
@@ -164,7 +163,7 @@ def train(
     rows = np.linspace(0, len(data) - 1, min(len(data), _MONITORED_ROWS)).astype(int)
     report = partial(_report, data=data[rows], monitor=monitor)
     parts = source, jax.tree.leaves(model), fantasy, tuple(rule), seed_run.generate_state(2)
-    file = TrainingFile(checkpoint, _describe_training(*parts, monitor) if checkpoint else "")
+    file = TrainingFile(checkpoint, describe_training(*parts, monitor) if checkpoint else "")
     return _fit(model, source, rule, fantasy, seed_run, report, file, progressbar)
 
 
@@ -309,11 +308,6 @@ def _initial_rbm(data: np.ndarray, n_hidden: int, seed: np.random.SeedSequence) 
     rate = (data.sum(axis=0, dtype=float) + 1) / (len(data) + 2)
     weights = 0.01 * rng.normal(size=(data.shape[1], n_hidden))
     return RBM(np.log(rate / (1 - rate)), np.zeros(n_hidden), weights.astype(np.float32))
-
-
-def _describe_training(*parts: Any) -> str:
-    """Describe all inputs that determine the result of a training, and the versions."""
-    return describe([*parts, describe_versions()])
 
 
 @double_precision

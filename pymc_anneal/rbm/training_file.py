@@ -9,12 +9,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.rbm.contrastive_divergence import TrainingState
 
 # Entries of the file besides the history.
@@ -80,6 +81,11 @@ class TrainingFile:
             content = {_DONE: progress.done, _TRAINING: self.training, **leaves, **columns}
             np.savez(file, **content)
         os.replace(temporary, self.path)
+
+
+def describe_training(*parts: Any) -> str:
+    """Describe all inputs that determine the result of a training, and the versions."""
+    return describe([*parts, describe_versions()])
 
 
 def columns_of(history: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
