@@ -59,3 +59,16 @@ def test_other_products_are_in_full_precision() -> None:
     # JAX's default on recent GPUs is TensorFloat-32.
     product = double_precision(lambda x: str(jax.make_jaxpr(jnp.matmul)(x, x)))
     assert "HIGHEST" in product(np.ones((2, 2), np.float32))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("function", [binary_product, jnp.matmul])
+def test_on_a_gpu(function) -> None:
+    try:
+        device = jax.devices("gpu")[0]
+    except RuntimeError:
+        pytest.skip("JAX found no GPU")
+    product = double_precision(jax.jit(function))
+    found = np.asarray(product(*jax.device_put((UNITS, WEIGHTS), device)))
+    exact = UNITS.astype(np.float64) @ WEIGHTS.astype(np.float64)
+    assert (np.abs(found - exact) / (UNITS @ np.abs(WEIGHTS))).max() < 1e-6
