@@ -1,7 +1,7 @@
 """Run Table 2 of Grosse et al. (2013) and Table 2 of Kiwaki (2015) at the papers' scale, on a GPU.
 
     python benchmarks/papers/full_scale.py --data mnist.npz --minutes 8 --peak 67
-    python benchmarks/papers/full_scale.py --scale test                # a minute on two cores
+    python benchmarks/papers/full_scale.py --scale test                # 140 s on one core
 
 Interrupted after `--minutes` or by Ctrl-C, the script resumes where it stopped if it is called
 again: trained weights, knots of splines and finished cells are files, and so are an unfinished
