@@ -65,6 +65,8 @@ class Effort(NamedTuple):
 MEASURE = Effort(discrepancy=DISCREPANCY, moves=3, first_moves=7)
 # An effective sample size of exp(-1) = 37 %; ten to a hundred times fewer evaluations.
 SURVEY = Effort(discrepancy=1.0, moves=1, first_moves=3)
+# In between: enough to choose between two paths and to start a trial.
+COMPARE = Effort(discrepancy=0.5, moves=2, first_moves=3)
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,11 @@ def _compare(
 ) -> Choice:
     """Run the pilot of a mixture that is not near, and take the cheaper of it and the prior."""
     prior = replace(surveyed, pilot=None)
+    assert surveyed.pilot is not None
+    particles = len(surveyed.pilot.position)
     budget = np.inf if insist else _pilot_budget(session, surveyed)
     try:
-        pilot = session.pilot(mixture, transition, seed, budget)
+        pilot = session.short_pilot(mixture, transition, seed, particles, budget)
     except PilotTooLongError as error:
         reason = f"the path from the mixture is too long: {error}"
         given_up = replace(prior, built_from=mixture)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.pilot import MEASURE, SURVEY, Effort, Pilot, run_pilot
+from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
@@ -78,6 +78,19 @@ class Session:
         """Run the pilot of a candidate from draws of its reference."""
         n = max(self.settings.chains * self.settings.block_draws, _MIN_PILOT)
         return self._pilot("Pilot", candidate, transition, seed, n, max_evaluations, MEASURE)
+
+    def short_pilot(
+        self,
+        candidate: RunCandidate,
+        transition: Transition,
+        seed: np.random.SeedSequence,
+        particles: int,
+        max_evaluations: float,
+    ) -> Pilot:
+        """Run a shorter pilot of a candidate, to compare it with another one."""
+        return self._pilot(
+            "Pilot", candidate, transition, seed, particles, max_evaluations, COMPARE
+        )
 
     def survey(
         self,
