@@ -13,9 +13,10 @@ nuts
 
 The cold call includes building the model and compilation, but not the imports; the warm call is a
 second one in the same process, with another seed. The cold process finds none of this package's
-compiled programs of earlier processes; PyTensor's own cache is left as it is. `--cached` adds a
-process of `ais` that does find them. PyMC runs its chains in as many processes as there are cores,
-and uses nutpie where it is installed.
+compiled programs of earlier processes, and PyTensor's own as it left them: NUTS compiles little
+for a model that has run before. `--empty` gives each process an empty PyTensor cache, as after an
+installation; `--cached` adds a process of `ais` that finds its compiled programs as well. PyMC runs
+its chains in as many processes as there are cores, and uses nutpie where it is installed.
 
 Seconds are those of the whole call, CPU seconds those of the process and its children. Evaluations
 are those of the log density and its gradient, in all stages: pilots and tuning included. The error
@@ -117,19 +118,29 @@ def measure(method: str, name: str, seed: int, args, cache: str = "off", calls: 
     command = [sys.executable, "-W", "ignore", __file__, "--inside", method, "--models", name]
     command += ["--first-seed", str(seed), "--calls", str(calls)]
     command += ["--data", str(args.data)] if args.data else []
-    environment = {**os.environ, "PYMC_ANNEAL_CACHE": cache}
-    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYMC_ANNEAL_CACHE": cache}
+        environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+        if args.empty:
+            flags = [environment.get("PYTENSOR_FLAGS", ""), f"base_compiledir={folder}"]
+            environment["PYTENSOR_FLAGS"] = ",".join(filter(None, flags))
+        output, failure = run_process(command, environment, args.limit)
+    records = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return records + [{"failure": failure}] * (calls - len(records))
+
+
+def run_process(command: list[str], environment: dict, limit: float) -> tuple[str, str]:
+    """Return the output of a process, and why it failed or was stopped, if so."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     try:
-        output, errors = process.communicate(timeout=args.limit)
-        failure = f"failed: {errors.strip().splitlines()[-1]}" if process.returncode else ""
+        output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         process.kill()
-        output, failure = process.communicate()[0], f"stopped after {args.limit:.0f} s"
-    records = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return records + [{"failure": failure}] * (calls - len(records)) if failure else records
+        return process.communicate()[0], f"stopped after {limit:.0f} s"
+    failure = errors.strip().splitlines()[-1:] if process.returncode else []
+    return output, f"failed: {' '.join(failure)}"
 
 
 def measure_cached(name: str, seed: int, args) -> dict:
@@ -213,6 +224,8 @@ def print_ratios(records: list[dict]) -> None:
     columns = {f"{c} {k}": ratios(records, c, k) for c, k in kinds}
     columns["evaluations"] = ratios(records, "cold", "evaluations")
     columns = {title: column for title, column in columns.items() if column}
+    if not columns:
+        return
     print(f"\n{'ais / nuts':24s}" + "".join(f"{title:>16s}" for title in columns))
     for name in dict.fromkeys(r["model"] for r in records):
         print(f"{name:24s}" + "".join(f"{c.get(name, np.nan):16.2f}" for c in columns.values()))
@@ -299,6 +312,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--cached", action="store_true", help="also with compiled programs on disk")
+    parser.add_argument("--empty", action="store_true", help="with empty PyTensor caches")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a process")
     parser.add_argument("--data", type=Path, help="additional folder with data files")
     parser.add_argument("--save", type=Path, help="write one line per call to this file")

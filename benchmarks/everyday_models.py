@@ -221,14 +221,14 @@ def build_irt() -> pm.Model:
 
 
 def gp_data() -> tuple[np.ndarray, np.ndarray]:
-    """Return 100 times and counts with a smooth rate."""
+    """Return 40 times and counts with a smooth rate, three at each time, shape (3, 40)."""
     rng = np.random.default_rng(21)
-    x = np.linspace(0, 10, 100)
-    return x, rng.poisson(np.exp(1.0 + np.sin(x) + 0.05 * x))
+    x = np.linspace(0, 10, 40)
+    return x, rng.poisson(np.exp(1.0 + np.sin(x) + 0.05 * x), size=(3, 40))
 
 
 def build_gp() -> pm.Model:
-    """Return a latent Gaussian process with Poisson counts, 103-d."""
+    """Return a latent Gaussian process with Poisson counts, 43-d."""
     x, y = gp_data()
     with pm.Model() as model:
         mean, scale = pm.Normal("mean", 0, 2), pm.HalfNormal("scale", 1)

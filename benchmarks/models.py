@@ -22,14 +22,7 @@ import pymc as pm
 
 from scipy import integrate, optimize, special, stats
 
-__all__ = [
-    "MODELS",
-    "BenchmarkModel",
-    "columns",
-    "data_folders",
-    "importance_sampling",
-    "logistic_evidence",
-]
+__all__ = ["MODELS", "BenchmarkModel", "columns", "data_folders"]
 
 HERE = Path(__file__).resolve().parent
 SCHOOLS_Y = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])  # Rubin (1981)
@@ -118,15 +111,19 @@ def build_pima() -> pm.Model:
 
 
 def reference_logistic() -> tuple[float, float]:
-    return logistic_evidence(*logistic_data(), prior_sd=1.0)
+    return importance_sampling(*logistic_data(), prior_sd=1.0)
 
 
 def reference_pima() -> tuple[float, float]:
-    return logistic_evidence(*pima_data(), prior_sd=10.0)
+    return importance_sampling(*pima_data(), prior_sd=10.0)
 
 
-def logistic_evidence(x: np.ndarray, y: np.ndarray, prior_sd: float) -> tuple[float, float]:
-    """Return the log evidence of a logistic regression and its error."""
+def importance_sampling(x: np.ndarray, y: np.ndarray, prior_sd: float) -> tuple[float, float]:
+    """Return the log evidence of a logistic regression and its error, from Student-t proposals.
+
+    The proposal is fitted twice to weighted draws before the final ones.
+    """
+    d = x.shape[1]
     signs = np.where(y > 0, 1.0, -1.0)[:, None] * x
 
     def log_joint(b: np.ndarray) -> np.ndarray:
@@ -134,31 +131,20 @@ def logistic_evidence(x: np.ndarray, y: np.ndarray, prior_sd: float) -> tuple[fl
         log_likelihood = (np.minimum(margin, 0) - np.log1p(np.exp(-np.abs(margin)))).sum(axis=-1)
         return log_likelihood + stats.norm(0, prior_sd).logpdf(b).sum(axis=-1)
 
-    return importance_sampling(log_joint, np.zeros(x.shape[1]))
-
-
-def importance_sampling(
-    log_joint: Callable[[np.ndarray], np.ndarray], start: np.ndarray, batch: int = 50_000
-) -> tuple[float, float]:
-    """Return the log of an integral over R^d and its error, from 20 batches of Student-t proposals.
-
-    The proposal begins at the mode found from `start` and is fitted twice to weighted draws before
-    the final ones. `log_joint` takes arrays of shape (d,) and (n, d).
-    """
-    found = optimize.minimize(lambda b: -log_joint(b), start, method="BFGS")
+    found = optimize.minimize(lambda b: -log_joint(b), np.zeros(d), method="BFGS")
     mean, covariance = found.x, np.atleast_2d(found.hess_inv)
     rng = np.random.default_rng(1)
     for _ in range(2):
-        b, log_w = _weighted_draws(log_joint, mean, covariance, batch, rng)
+        b, log_w = _weighted_draws(log_joint, mean, covariance, 50_000, rng)
         w = np.exp(log_w - special.logsumexp(log_w))
         mean, covariance = w @ b, np.cov(b.T, aweights=w)
-    batches = [_weighted_draws(log_joint, mean, covariance, batch, rng)[1] for _ in range(20)]
+    batches = [_weighted_draws(log_joint, mean, covariance, 50_000, rng)[1] for _ in range(20)]
     return _log_mean(np.concatenate(batches))
 
 
 def _weighted_draws(log_joint, mean, covariance, count: int, rng):
     proposal = stats.multivariate_t(mean, covariance, df=10)
-    b = proposal.rvs(count, random_state=rng).reshape(count, -1)
+    b = proposal.rvs(count, random_state=rng)
     return b, log_joint(b) - proposal.logpdf(b)
 
 
