@@ -49,7 +49,7 @@ docs: $(VENV)/installed-docs  ## execute the code cells and build the documentat
 		$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
-BENCHMARKS ?= $(filter-out benchmarks/models.py,$(wildcard benchmarks/*.py))
+BENCHMARKS ?= $(filter-out benchmarks/models.py benchmarks/everyday_%,$(wildcard benchmarks/*.py))
 
 benchmarks: $(VENV)/installed-bench  ## measure speed and memory against pm.sample_smc and BlackJAX
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
