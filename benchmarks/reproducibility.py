@@ -56,8 +56,8 @@ def machine() -> rbm.RBM:
 
 
 def sample(model: Callable[[], pm.Model] = regression, **settings: Any) -> Any:
-    """Run `sample_ais` small."""
-    return pma.sample_ais(model=model(), **SMALL | settings)
+    """Run `sample_ais` small, from the prior unless told otherwise."""
+    return pma.sample_ais(model=model(), **SMALL | {"reference": "prior"} | settings)
 
 
 def squared() -> Any:

@@ -245,6 +245,17 @@ REFERENCES = [
         lambda: pma.GaussianReference(np.array([0.4, 1.1]), np.array([0.8, 0.6])),
     ),
     Case(
+        "mixture",
+        "MixtureReference",
+        lambda: pma.MixtureReference(
+            np.array([0.7, 0.3]),
+            (
+                pma.GaussianReference(np.array([0.6, 1.0]), np.array([0.7, 0.6])),
+                pma.StudentTReference(np.array([0.2, 0.8]), np.array([0.9, 0.8]), 5.0),
+            ),
+        ),
+    ),
+    Case(
         "student_t",
         "StudentTReference",
         lambda: pma.StudentTReference(np.array([0.5, 1.0]), np.diag([0.6, 0.5]), 4.0),

@@ -55,6 +55,7 @@ USERS = {
     "cloudpickle": "base.pickling model.pickling execution.checkpoint",
     "matplotlib": "results",
     "pandas": "results sampling.calibrate",
+    "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling execution.fingerprint "
     "pipeline results.compare_estimators sampling",
     "pytensor": "model execution.fingerprint",

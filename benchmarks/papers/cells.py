@@ -49,20 +49,35 @@ KIWAKI_SCHEDULES = (
 )
 
 
-def parse(description: str) -> argparse.Namespace:
-    """Return the command line arguments that all scripts share."""
+def parse(description: str, scale: str = "reduced", **more: dict) -> argparse.Namespace:
+    """Return the command line arguments that all scripts share, and more of a script.
+
+    Parameters
+    ----------
+    description : str
+        The docstring of the script.
+    scale : str
+        Default of the argument of this name.
+    **more : dict
+        Arguments of `add_argument` for further options, by name.
+    """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--scale", choices=SCALES, default="reduced")
+    parser.add_argument("--scale", choices=SCALES, default=scale)
     parser.add_argument("--draws", type=int, help="number of particles; default: by scale")
     parser.add_argument("--steps", type=int, help="number of steps; default: by scale")
+    parser.add_argument("--output", type=Path, help="folder of the results")
     for name, meaning in LISTS.items():
         parser.add_argument(f"--{name}", type=lambda t: t.split(";"), help=meaning)
+    for name, settings in more.items():
+        parser.add_argument(f"--{name}", **settings)
     common.add_data(parser)
     args = parser.parse_args()
     settings = SCALES[args.scale]
     args.draws = args.draws or settings["draws"]
     args.steps = args.steps or settings["steps"]
     args.updates = settings["updates"]
+    args.output = (args.output or common.output()).absolute()
+    args.weights, args.checkpoints = machines.WEIGHTS, False
     return args
 
 
@@ -76,18 +91,8 @@ def selected(wanted: list[str] | None, every: Iterable[str]) -> list[str]:
 
 def cell(args, machine: str, reference: str, path: str, schedule: str, steps: int, **more) -> dict:
     """Return the results of a cell, computed or from the file, and print them."""
-    key = {
-        "machine": machine,
-        "reference": reference,
-        "path": path,
-        "schedule": schedule,
-        "transition": more.get("transition", "gibbs"),
-        "steps": steps,
-        "draws": args.draws,
-        "scale": args.scale,
-    }
-    file = common.output() / "cells.jsonl"
-    row = common.cached(file, key, lambda: compute(args, key))
+    key = cell_key(args, machine, reference, path, schedule, steps, **more)
+    row = common.cached(args.output / "cells.jsonl", key, lambda: compute(args, key))
     print(
         f"# {machine} {reference} {path} {schedule} {row['transition']} K = {steps}: "
         f"{row['log_z']:.3f} +- {row['mcse']:.3f}, ESS {row['ess']:.0f}, {row['seconds']:.0f} s",
@@ -96,12 +101,33 @@ def cell(args, machine: str, reference: str, path: str, schedule: str, steps: in
     return row
 
 
+def cell_key(
+    args, machine: str, reference: str, path: str, schedule: str, steps: int, **more
+) -> dict:
+    """Return the settings by which a cell is found in the file."""
+    return {
+        "machine": machine,
+        "reference": reference,
+        "path": path,
+        "schedule": schedule,
+        "transition": more.get("transition", "gibbs"),
+        "steps": steps,
+        "draws": more.get("draws", args.draws),
+        "scale": args.scale,
+    }
+
+
 def compute(args, key: dict) -> dict:
-    """Run `rbm.sample_ais` for a cell and return its results."""
-    model = machines.load(key["machine"])
+    """Run `rbm.sample_ais` for a cell and return its results.
+
+    If `args.checkpoints` is true, an interrupted cell resumes from a file.
+    """
+    model = machines.load(key["machine"], args.weights)
     base = reference_of(args, key["reference"], model)
     spline = None if key["path"] == "GA" else splines(args, key, model, base)
-    begin = time.perf_counter()
+    settings = schedule_arguments(args, key, model, base, spline)
+    file = args.output / f"{'-'.join(map(str, key.values()))}.checkpoint".replace(" ", "_")
+    resumed, begin = args.checkpoints and file.exists(), time.perf_counter()
     result = rbm.sample_ais(
         model,
         key["draws"] // 4,
@@ -109,12 +135,17 @@ def compute(args, key: dict) -> dict:
         reference=base,
         path=spline.path if spline else "geometric",
         transition=key["transition"],
+        block_size=key["draws"] if jax.default_backend() == "gpu" else None,
+        checkpoint=file if args.checkpoints else None,
         random_seed=[2015, key["steps"]],
         progressbar=False,
-        **schedule_arguments(key, model, base, spline),
+        **settings,
     )
     estimate = log_evidence(result)
     log_weight = np.asarray(result["annealing"]["log_weight"]).ravel()
+    if len(log_weight) < key["draws"] // 4 * 4:  # Ctrl-C: some particles are missing
+        raise KeyboardInterrupt
+    file.unlink(missing_ok=True)
     return {
         "log_z": estimate.log_evidence,
         "mcse": estimate.mcse,
@@ -123,6 +154,9 @@ def compute(args, key: dict) -> dict:
         "ess": estimate.ess,
         "sd_log_weight": float(log_weight.std(ddof=1)),
         "seconds": time.perf_counter() - begin,
+        "resumed": resumed,
+        # Additions and multiplications of the two matrix products of a Gibbs sweep.
+        "operations": 4 * model.weights.size * len(log_weight) * key["steps"],
         "ess_on_the_way": running_ess(result),
     }
 
@@ -142,7 +176,7 @@ def reference_of(args, name: str, model: rbm.RBM) -> rbm.RBM:
     return rbm.base_rate_reference(images(args.data)[0], model.n_hidden)
 
 
-def schedule_arguments(key: dict, model, base, spline) -> dict:
+def schedule_arguments(args, key: dict, model, base, spline) -> dict:
     """Return the arguments of `sample_ais` for a schedule with a name of the papers."""
     name, steps = key["schedule"], key["steps"]
     if name.startswith("VAROPT"):
@@ -153,7 +187,7 @@ def schedule_arguments(key: dict, model, base, spline) -> dict:
     if name == "optimal binned" and spline is not None:
         return {"schedule": spline.optimal_binned_schedule(steps)}
     if name in ("GMS13", "optimal binned"):
-        knots, costs = binned(key, model, base)
+        knots, costs = binned(args, key, model, base)
         return {"schedule": optimal_binned_schedule(knots, costs, steps)}
     return {"schedule": "linear"}
 
@@ -179,10 +213,10 @@ def variational(model, base, limit: float, steps: int) -> np.ndarray:
     return np.interp(np.linspace(0, PILOT_STEPS, steps + 1), np.arange(PILOT_STEPS + 1), betas)
 
 
-def binned(key: dict, model, base) -> tuple[np.ndarray, np.ndarray]:
+def binned(args, key: dict, model, base) -> tuple[np.ndarray, np.ndarray]:
     """Return the knots and costs of Theorem 3 on the geometric path, with ten segments."""
     name = "-".join(str(key[k]) for k in ("machine", "reference", "scale"))
-    file = common.output() / f"binned-{name}.npz"
+    file = args.output / f"binned-{name}.npz"
     if not file.exists():
         knots = np.linspace(0, 1, 11)
         between = [average(base, model, beta) for beta in knots]
@@ -210,7 +244,7 @@ def moments(model: rbm.RBM, scale: str, seed: int) -> rbm.Moments:
 def splines(args, key: dict, model: rbm.RBM, base: rbm.RBM) -> rbm.MomentSpline:
     """Return a moment-average spline, fitted or from the file of an earlier run."""
     name = "-".join(str(key[k]) for k in ("machine", "reference", "path", "scale"))
-    file = common.output() / f"knots-{name}.npz"
+    file = args.output / f"knots-{name}.npz"
     if not file.exists():
         write_spline(file, rbm.moment_spline(model, base, **spline_settings(args, key, model)))
     return read_spline(file)
@@ -224,8 +258,9 @@ def spline_settings(args, key: dict, model: rbm.RBM) -> dict:
     if key["path"] == "MAS":
         return settings | {"target": moments(model, key["scale"], seed=7)}
     data, labels, _ = images(args.data)
+    cheap = min(CHEAP_UPDATES, args.updates)
     if key["path"] == "MAS cheap":
-        return settings | {"updates": CHEAP_UPDATES, "target": rbm.data_moments(model, data)}
+        return settings | {"updates": cheap, "target": rbm.data_moments(model, data)}
     return settings | {"target": rbm.data_moments(model, data, labels + 1)}
 
 

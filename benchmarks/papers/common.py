@@ -61,17 +61,21 @@ def table(rows: Sequence[dict], columns: Sequence[str]) -> str:
     return head + "".join("| " + " | ".join(text(r[c]) for c in columns) + " |\n" for r in rows)
 
 
+def find(file: Path, cell: dict) -> dict | None:
+    """Return the result of a cell from the file of an earlier run, None if it is not there."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    rows = map(json.loads, lines)
+    return next((row for row in rows if all(row.get(k) == v for k, v in cell.items())), None)
+
+
 def cached(file: Path, cell: dict, compute: Callable[[], dict]) -> dict:
     """Return the result of a cell, computed or from the file of an earlier run.
 
     The file has one line of JSON per cell, so an interrupted script resumes where it stopped.
     """
-    if file.exists():
-        for line in file.read_text().splitlines():
-            row = json.loads(line)
-            if all(row.get(k) == v for k, v in cell.items()):
-                return row
-    row = {**cell, **compute()}
-    with file.open("a") as stream:
-        stream.write(json.dumps(row) + "\n")
+    row = find(file, cell)
+    if row is None:
+        row = {**cell, **compute()}
+        with file.open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
     return row

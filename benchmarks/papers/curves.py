@@ -14,8 +14,8 @@ def against_steps(rows, panels, lines, *, column, file, exact=None) -> None:
         Values of ``panel`` and ``label``, in order.
     column : str
         "log_z", drawn with its 95 % interval, or "ess".
-    file : str
-        Name of the image file.
+    file : str or Path
+        Name of the image file in the output folder, or its absolute path.
     exact : dict of str to float, optional
         True values by panel.
     """

@@ -26,7 +26,7 @@ def main() -> None:
     for name in ("VAROPT", "VAROPT0.003", "LINEAR", "GMS13", "SM08"):
         key = {"machine": MACHINE, "reference": "base rate", "scale": args.scale}
         key |= {"schedule": name, "steps": STEPS}
-        arguments = cells.schedule_arguments(key, model, base, None)
+        arguments = cells.schedule_arguments(args, key, model, base, None)
         betas = schedule(arguments)
         axis.plot(np.linspace(0, 1, len(betas)), betas, label=name)
     axis.set(xlabel="t = k/K", ylabel="beta", title=MACHINE)

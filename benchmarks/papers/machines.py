@@ -6,6 +6,7 @@ Grosse et al. did with 20 units: each evaluation sums over all states of the hid
     python benchmarks/papers/machines.py                  # reduced: minutes
     python benchmarks/papers/machines.py --scale paper    # 250,000 updates, hours for CD25(500)
 
+`full_scale.py` trains those with 500 units at the scale of the papers into weights/paper_scale.
 Weights are stored in half precision in benchmarks/papers/weights, so that tables can be recomputed
 with the same RBMs. The learning rate is constant for the small RBMs (Kiwaki 2015, section 7.1) and
 decreases linearly to zero for the large ones. Grey values are used as probabilities.
@@ -31,7 +32,8 @@ MACHINES = {
     "CD25(500)": {"n_hidden": 500, "method": "cd", "gibbs_steps": 25},
 }
 SMALL, TINY, LARGE = list(MACHINES)[:3], list(MACHINES)[3:5], list(MACHINES)[5:]
-UPDATES = {"paper": 250_000, "reduced": 20_000}
+UPDATES = {"paper": 250_000, "reduced": 20_000, "test": 200}
+WEIGHTS = common.HERE / "weights"
 # Number of updates of CD25 at the reduced scale; an update costs ten times as much as with CD1.
 REDUCED_CD25 = 5_000
 
@@ -41,35 +43,41 @@ def decreasing_rate(share):
     return 0.05 * (1 - share)
 
 
-def weights(name: str) -> Path:
+def weights(name: str, folder: Path = WEIGHTS) -> Path:
     """Return the file of a trained RBM."""
-    return common.HERE / "weights" / (name.lower().replace("(", "_").replace(")", "") + ".npz")
+    return folder / (name.lower().replace("(", "_").replace(")", "") + ".npz")
 
 
-def load(name: str) -> rbm.RBM:
+def load(name: str, folder: Path = WEIGHTS) -> rbm.RBM:
     """Return a trained RBM in single precision."""
-    if not weights(name).exists():
+    file = weights(name, folder)
+    if not file.exists():
         raise SystemExit(f"{name} is not trained yet: run benchmarks/papers/machines.py first.")
-    return rbm.RBM.load(weights(name)).astype(np.float32)
+    return rbm.RBM.load(file).astype(np.float32)
 
 
-def train(name: str, data: np.ndarray, scale: str) -> None:
-    """Train an RBM and save its weights."""
+def train(
+    name: str, data: np.ndarray, scale: str, folder: Path = WEIGHTS, checkpoint: Path | None = None
+) -> None:
+    """Train an RBM and save its weights; interrupted, it resumes from the checkpoint, if given."""
     settings = MACHINES[name]
     updates = UPDATES[scale]
     if scale == "reduced" and settings["gibbs_steps"] > 1:
         updates = REDUCED_CD25
     rate = 0.05 if settings["n_hidden"] <= 20 else decreasing_rate
-    trained = rbm.train(data, updates=updates, learning_rate=rate, random_seed=2013, **settings)
+    settings = settings | {"updates": updates, "learning_rate": rate, "checkpoint": checkpoint}
+    trained = rbm.train(data, random_seed=2013, **settings)
+    if trained.interrupted:
+        raise KeyboardInterrupt
     last = {k: float(v[-1]) for k, v in trained.history.items()}
     print(f"{name}: {last}", flush=True)
-    weights(name).parent.mkdir(exist_ok=True)
-    trained.model.astype(np.float16).save(weights(name))
+    folder.mkdir(parents=True, exist_ok=True)
+    trained.model.astype(np.float16).save(weights(name, folder))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", choices=UPDATES, default="reduced")
+    parser.add_argument("--scale", choices=["paper", "reduced"], default="reduced")
     parser.add_argument("--machines", type=lambda t: t.split(";"), default=list(MACHINES))
     parser.add_argument("--again", action="store_true", help="also train RBMs whose weights exist")
     common.add_data(parser)

@@ -24,6 +24,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.modes import group_by_mode
+from pymc_anneal.adaptation.peaks import climb, draw_near_centres
 from pymc_anneal.base.contracts import LogTerms, gradient
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
@@ -37,6 +38,9 @@ _STUDENT_T_SHARE, _DEGREES_OF_FREEDOM = 0.2, 5.0
 # Draws of the mixture for its weights, and as many to measure it, for each particle of the survey:
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
+# Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
+# at the mode of a skewed density it is about 1. Number of peaks, and share of each before the fit.
+_LEAST_PEAK, _MAX_PEAKS, _PEAK_SHARE = 2.0, 3, 0.1
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
@@ -117,7 +121,11 @@ def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:
 
 @double_precision
 def fit_mixture(
-    path: GeometricPath, position: np.ndarray, draw_prior: Sampler, seed: np.random.SeedSequence
+    path: GeometricPath,
+    position: np.ndarray,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+    search: int = 0,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -131,15 +139,53 @@ def fit_mixture(
         Draws from the prior.
     seed
         Source of randomness.
+    search
+        Evaluations of the density for the search for peaks that no particle has met.
 
     Returns
     -------
     FittedReference
     """
-    target, (seed_fit, seed_check) = _Target(path, len(position)), seed.spawn(2)
+    seed_peaks, *seeds = seed.spawn(2 + _MAX_PEAKS)
+    target = _Target(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
     slope = np.asarray(_gradient(path, position, 1.0))
-    start = ReferencePath(path.log_terms, _one_for_each_mode(position, slope, label), _PRIOR_SHARE)
+    mixture = _one_for_each_mode(position, slope, label)
+    found = _fit(target, mixture, position, draw_prior, seeds[0])
+    normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
+    near = draw_near_centres(normal, search, seed_peaks)
+    for own in seeds[1:]:
+        height = _log_ratio(found.path, near, target) - found.log_z
+        if not height.max() > _LEAST_PEAK:
+            break
+        peak = climb(path, near[height.argmax()])
+        if peak is None:
+            break
+        mixture = _with_peak(mixture, peak)
+        found = _fit(target, mixture, position, draw_prior, own)
+    return found
+
+
+def _with_peak(mixture: MixtureReference, peak: GaussianReference) -> MixtureReference:
+    """Return a mixture with two components at a peak, of small weight."""
+    weight = np.array([1 - _STUDENT_T_SHARE, _STUDENT_T_SHARE]) * _PEAK_SHARE
+    heavy = StudentTReference(peak.mean, peak.scale, _DEGREES_OF_FREEDOM)
+    return MixtureReference(
+        np.concatenate([(1 - _PEAK_SHARE) * mixture.weight, weight]),
+        (*mixture.components, peak, heavy),
+    )
+
+
+def _fit(
+    target: "_Target",
+    mixture: MixtureReference,
+    position: np.ndarray,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+) -> FittedReference:
+    """Fit the weights of a mixture, and measure it."""
+    seed_fit, seed_check = seed.spawn(2)
+    start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
     count = _DRAWS_PER_PARTICLE * len(position)
     draws = draw_start(start, draw_prior)(seed_fit, count)
     found = replace(start, reference=_fit_weights(start, draws, target))
@@ -148,7 +194,7 @@ def fit_mixture(
         path=found,
         log_ratio_draws=_log_ratio(found, checked, target),
         log_ratio_particles=_log_ratio(found, position, target),
-        modes=int(label.max()) + 1,
+        modes=len(mixture.components) // 2,
         evaluations=target.evaluations + len(position),
     )
 

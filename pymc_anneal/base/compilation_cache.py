@@ -20,6 +20,7 @@ import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 from platformdirs import user_cache_path
 
+_config: Any = jax.config  # whose settings and methods have no types in some versions
 _VARIABLE = "PYMC_ANNEAL_CACHE"
 # Programs that compile faster than this are not worth a file.
 _LEAST_SECONDS = 0.1
@@ -39,7 +40,7 @@ def compilation_cache() -> Iterator[None]:
         "jax_persistent_cache_min_compile_time_secs": _LEAST_SECONDS,
         "jax_persistent_cache_min_entry_size_bytes": 0,
     }
-    before = {name: getattr(jax.config, name) for name in settings}
+    before = {name: getattr(_config, name) for name in settings}
     _apply(settings)
     try:
         yield
@@ -48,16 +49,15 @@ def compilation_cache() -> Iterator[None]:
 
 
 def _apply(settings: dict[str, object]) -> None:
-    config: Any = jax.config  # its methods have no types
     for name, value in settings.items():
-        config.update(name, value)
+        _config.update(name, value)
     reset_cache()  # JAX looks at its settings once
 
 
 def _find_folder() -> Path | None:
     """Return the folder of the cache, made if necessary; None if there is to be no cache."""
     wanted = os.environ.get(_VARIABLE, "")
-    if wanted.lower() == "off" or jax.config.jax_compilation_cache_dir:
+    if wanted.lower() == "off" or _config.jax_compilation_cache_dir:
         return None
     root = Path(wanted) if wanted else user_cache_path("pymc_anneal", appauthor=False)
     folder = root / f"{platform.machine()}-{_describe_processor()}"

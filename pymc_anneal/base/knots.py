@@ -26,7 +26,8 @@ def segment_of(
     side : {"left", "right"}
         Segment of a ``beta`` that equals an inner knot: on the left or on the right of the knot.
     """
-    below = jnp.searchsorted(jnp.asarray(knots), beta, side=side) - 1
+    # Not by bisection, the default: its loop is a sequence of tiny programs on a GPU.
+    below = jnp.searchsorted(jnp.asarray(knots), beta, side=side, method="compare_all") - 1
     return jnp.clip(below, 0, len(knots) - 2)
 
 

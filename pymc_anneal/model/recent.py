@@ -13,11 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.type import RandomType
-
 from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.frozen_data import FrozenData
 
 # Number of models that are kept, with their data, until others replace them.
 _CAPACITY = 4
@@ -66,15 +63,12 @@ def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
 
 def _state(model: pm.Model) -> tuple[object, ...]:
     """Describe all of a model that can change in place."""
-    variables = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    frozen = FrozenData.of(model)
     # Variables are kept alive by the entry, so an identity is not used again.
-    parts = tuple((id(v), id(model.rvs_to_transforms.get(v))) for v in variables)
-    values = tuple(
-        (id(v), _digest(v.get_value(borrow=True)))
-        for v in ancestors([*variables, *model.rvs_to_values.values(), *model.data_vars])
-        if isinstance(v, SharedVariable) and not isinstance(v.type, RandomType)
-    )
-    return parts, values, repr(dict(model.coords))
+    variables = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    graph = tuple((id(v), id(model.rvs_to_transforms.get(v))) for v in variables)
+    values = tuple((id(v), _digest(value.data)) for v, value in frozen.values.items())
+    return graph, values, repr(frozen.coords), repr(frozen.dims)
 
 
 def _digest(value: object) -> str:

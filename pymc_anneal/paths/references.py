@@ -158,7 +158,7 @@ def _lower_root(scale: np.ndarray) -> np.ndarray:
             "`numpy.linalg.cholesky(S @ S.T)`."
         )
     # S' = Q R gives S S' = R' R.
-    upper = np.linalg.qr(scale.T, mode="r")
+    upper = np.asarray(np.linalg.qr(scale.T, mode="r"))
     return np.asarray((upper * np.where(np.diag(upper) < 0, -1, 1)[:, None]).T)
 
 

@@ -4,6 +4,7 @@ A survey, a rough pilot from the prior, brings particles to the posterior, and a
 references is fitted to them (`fit_mixture.py`). The fit measures the discrepancy ``D`` of the whole
 path from the mixture:
 
+- If the path from the prior is no longer, it is taken.
 - If ``D < 1``, a run of one step from the mixture is planned without further pilots.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
@@ -30,6 +31,8 @@ from pymc_anneal.pipeline.target import Choice, RunCandidate
 # Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
 # takes more particles than coordinates.
 _LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
+# Evaluations of the search for peaks, as a share of those of the survey.
+_SEARCH = 1.0
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
 # least as many as the survey took.
 _SHARE = 0.25
@@ -57,12 +60,10 @@ def choose_mixture(
         The candidate has a pilot, unless it is the prior.
     """
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
-    ndim = prior.draw_reference(seed_fit, 1).shape[1]
-    particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
-    survey = session.survey(prior, transition, seed_survey, particles)
-    surveyed = replace(prior, pilot=survey)
-    path = cast(GeometricPath, prior.path)
-    fitted = fit_mixture(path, survey.position, prior.draw_reference, seed_fit)
+    surveyed = _survey(session, prior, transition, seed_survey)
+    survey = surveyed.pilot
+    assert survey is not None
+    fitted = _fit(surveyed, survey, seed_fit)
     mixture = RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
@@ -71,19 +72,50 @@ def choose_mixture(
         fit_evaluations=fitted.evaluations,
         one_step_variance=fitted.discrepancy,
     )
+    if survey.barrier**2 <= fitted.discrepancy and not insist:
+        return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
     if fitted.discrepancy <= MAX_VARIANCE:
         return Choice(replace(mixture, pilot=_pilot_of_fit(survey, fitted)), {})
+    return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
+
+
+def _survey(
+    session: Session, prior: RunCandidate, transition: Transition, seed: np.random.SeedSequence
+) -> RunCandidate:
+    """Return the run from the prior with a survey as its pilot."""
+    ndim = prior.draw_reference(seed, 1).shape[1]
+    particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
+    return replace(prior, pilot=session.survey(prior, transition, seed, particles))
+
+
+def _fit(surveyed: RunCandidate, survey: Pilot, seed: np.random.SeedSequence) -> FittedReference:
+    """Fit a mixture to the particles of a survey."""
+    path, search = cast(GeometricPath, surveyed.path), int(_SEARCH * survey.evaluations)
+    return fit_mixture(path, survey.position, surveyed.draw_reference, seed, search)
+
+
+def _compare(
+    session: Session,
+    surveyed: RunCandidate,
+    mixture: RunCandidate,
+    transition: Transition,
+    seed: np.random.SeedSequence,
+    insist: bool,
+) -> Choice:
+    """Run the pilot of a mixture that is not near, and take the cheaper of it and the prior."""
+    prior = replace(surveyed, pilot=None)
     budget = np.inf if insist else _pilot_budget(session, surveyed)
     try:
-        pilot = session.pilot(mixture, transition, seed_pilot, budget)
+        pilot = session.pilot(mixture, transition, seed, budget)
     except PilotTooLongError as error:
         reason = f"the path from the mixture is too long: {error}"
-        spent = survey.evaluations + fitted.evaluations + error.evaluations
-        return Choice(prior, {}, reason, spent)
+        given_up = replace(prior, built_from=mixture)
+        return Choice(given_up, {}, reason, error.evaluations)
     measured = replace(mixture, pilot=pilot)
+    compared = {"prior": surveyed, "mixture": measured}
     if insist or measured.cost <= surveyed.cost:
-        return Choice(measured, {"prior": surveyed, "mixture": measured})
-    return Choice(replace(prior, built_from=measured), {"prior": surveyed, "mixture": measured})
+        return Choice(measured, compared)
+    return Choice(replace(prior, built_from=measured), compared)
 
 
 def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:

@@ -22,6 +22,7 @@ import numpy as np
 
 from pymc_anneal.base.contracts import Path, PyTree, Scalar
 from pymc_anneal.rbm.model import RBM
+from pymc_anneal.rbm.products import binary_product
 
 
 def softplus_increment(x: jax.Array, d: jax.Array) -> jax.Array:
@@ -78,7 +79,8 @@ class RBMPath(Path, Protocol):
         hidden : Array, shape (n, n_hidden)
         beta
         """
-        return self.model_at(beta).visible_field(hidden)
+        model = self.model_at(beta)
+        return binary_product(hidden, model.weights.T) + model.visible_bias
 
     def evaluate_at(self, position: jax.Array, beta: Scalar) -> PyTree:
         """Return the terms at ``n`` positions, as `at` returns them; by default `evaluate`."""
@@ -95,6 +97,11 @@ class RBMPath(Path, Protocol):
 def row_dot(position: jax.Array, bias: jax.Array | np.ndarray) -> jax.Array:
     """Return ``bias.v``, ``(n,)``: a fused sum, several times faster than XLA's CPU product."""
     return (position * bias).sum(axis=-1)
+
+
+def hidden_field(model: RBM, position: jax.Array) -> jax.Array:
+    """Return the log odds of the hidden units, ``(n, n_hidden)``, given visible ones of 0 and 1."""
+    return binary_product(position, model.weights) + model.hidden_bias
 
 
 def as_type_of(value: Scalar, like: jax.Array | np.ndarray) -> jax.Array:
@@ -139,7 +146,7 @@ class GeometricRBMPath(RBMPath):
         return GeometricTerms(
             base=row_dot(position, self.reference_bias),
             linear=row_dot(position, self.model.visible_bias - self.reference_bias),
-            field=self.model.hidden_field(position),
+            field=hidden_field(self.model, position),
         )
 
     def log_density(self, terms: GeometricTerms, beta: Scalar) -> jax.Array:
@@ -166,7 +173,7 @@ class GeometricRBMPath(RBMPath):
     def visible_field(self, hidden: jax.Array, beta: Scalar) -> jax.Array:
         """Return the log odds of the visible units, shape ``(n, n_visible)``."""
         share = as_type_of(beta, hidden)
-        return self._visible_bias(share) + share * (hidden @ self.model.weights.T)
+        return self._visible_bias(share) + share * binary_product(hidden, self.model.weights.T)
 
     def model_at(self, beta: Scalar) -> RBM:
         """Return the RBM at ``beta``."""

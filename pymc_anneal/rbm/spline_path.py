@@ -16,7 +16,7 @@ import numpy as np
 from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.base.knots import segment_of, share_of, width_of
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.paths import RBMPath, as_type_of, row_dot, softplus_increment
+from pymc_anneal.rbm.paths import RBMPath, as_type_of, hidden_field, row_dot, softplus_increment
 from pymc_anneal.schedules.validate import check_schedule
 
 
@@ -170,8 +170,8 @@ class SplineRBMPath(RBMPath):
             segment=jnp.broadcast_to(segment.astype(jnp.int32), len(position)),
             base=row_dot(position, start.visible_bias),
             linear=row_dot(position, change.visible_bias),
-            field=start.hidden_field(position),
-            slope=change.hidden_field(position),
+            field=hidden_field(start, position),
+            slope=hidden_field(change, position),
         )
 
     def _on_segment(self, terms: SplineTerms, segment: jax.Array) -> SplineTerms:

@@ -1,5 +1,7 @@
 """Training of RBMs on data, and fits to given moments."""
 
+import os
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +28,7 @@ from pymc_anneal.rbm.contrastive_divergence import (
 from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM, check_rows
 from pymc_anneal.rbm.moments import check_moments
+from pymc_anneal.rbm.training_file import Progress, TrainingFile, columns_of, describe_training
 
 Method = Literal["cd", "pcd"]
 
@@ -72,6 +75,7 @@ def train(
     weight_decay: float = 0.0,
     start: RBM | None = None,
     monitor: Monitor | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> TrainedRBM:
@@ -104,6 +108,10 @@ def train(
     monitor : callable, optional
         Function of the RBM that returns named numbers for the history, for example its log
         likelihood, exact or by :func:`sample_ais`.
+    checkpoint : str or path, optional
+        File (``.npz``) that is written with each of the 50 entries of the history. If it exists,
+        the training resumes there, to the same result as without a break; `random_seed` must be
+        given.
     random_seed
         Seed: int, sequence of int, numpy SeedSequence or Generator.
     progressbar : bool
@@ -116,8 +124,8 @@ def train(
     Raises
     ------
     ValueError
-        Values of `data` lie outside [0, 1], `start` has another shape, or another argument is out
-        of range.
+        Values of `data` lie outside [0, 1], `start` has another shape, another argument is out of
+        range, or `checkpoint` belongs to another training.
     """
     data = check_rows(data)
     if method not in get_args(Method):
@@ -137,6 +145,8 @@ def train(
             f"`start` has weights of shape {start.weights.shape}, expected "
             f"{(data.shape[1], n_hidden)}."
         )
+    if checkpoint is not None and random_seed is None:
+        raise ValueError("`checkpoint` needs a `random_seed`: the file resumes the same training.")
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)
     model = start or _initial_rbm(data, n_hidden, seed_start)
     rule = UpdateRule(
@@ -152,7 +162,9 @@ def train(
     source = np.asarray(data, model.weights.dtype)
     rows = np.linspace(0, len(data) - 1, min(len(data), _MONITORED_ROWS)).astype(int)
     report = partial(_report, data=data[rows], monitor=monitor)
-    return _fit(model, source, rule, fantasy, seed_run, report, progressbar)
+    parts = source, jax.tree.leaves(model), fantasy, tuple(rule), seed_run.generate_state(2)
+    file = TrainingFile(checkpoint, describe_training(*parts, monitor) if checkpoint else "")
+    return _fit(model, source, rule, fantasy, seed_run, report, file, progressbar)
 
 
 def fit_moments_pcd(
@@ -196,7 +208,11 @@ def fit_moments_pcd(
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)
     fantasy = start.sample(particles, steps=100, random_seed=seed_start)
     source = Moments(*(np.asarray(x, start.weights.dtype) for x in target))
-    return _fit(start, source, rule, fantasy, seed_run, lambda rbm: {}, False).model
+    file = TrainingFile(None, "")
+    fitted = _fit(start, source, rule, fantasy, seed_run, lambda rbm: {}, file, False)
+    if fitted.interrupted:  # an RBM that is not fitted is no result
+        raise KeyboardInterrupt
+    return fitted.model
 
 
 def reconstruction_error(model: RBM, data: ArrayLike) -> float:
@@ -302,17 +318,19 @@ def _fit(
     fantasy: np.ndarray,
     seed: np.random.SeedSequence,
     report: Monitor,
+    file: TrainingFile,
     progressbar: bool,
 ) -> TrainedRBM:
     """Update in a few dozen compiled calls, with a report after each.
 
     Double precision is on so that arrays keep the floating type of the RBM.
     """
-    history: list[dict[str, float]] = []
-    done, interrupted, size = 0, False, -(-rule.updates // _REPORTS)
+    interrupted, size = False, -(-rule.updates // _REPORTS)
     source, rbm = jax.tree.map(jnp.asarray, (source, model))
     particles = jnp.asarray(fantasy, model.weights.dtype)
-    state = TrainingState(rbm, jax.tree.map(jnp.zeros_like, rbm), particles)
+    start = TrainingState(rbm, jax.tree.map(jnp.zeros_like, rbm), particles)
+    done, state, history = file.read(start)
+    model = jax.tree.map(np.asarray, state.model)
     with ProgressDisplay(progressbar) as display:
         bar = display.add_bar("Training", rule.updates)
         try:
@@ -322,9 +340,8 @@ def _fit(
                 done += count
                 model = jax.tree.map(np.asarray, state.model)
                 history.append({"update": done, **report(model)})
+                file.write(Progress(done, state, history))
                 bar.update(done, "  ".join(f"{k} {v:.6g}" for k, v in history[-1].items()))
         except KeyboardInterrupt:
             interrupted = True
-    names = history[0] if history else ()
-    columns = {name: np.array([row[name] for row in history]) for name in names}
-    return TrainedRBM(model, columns, interrupted)
+    return TrainedRBM(model, columns_of(history), interrupted)

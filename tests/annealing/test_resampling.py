@@ -149,9 +149,8 @@ def idata():
     with pm.Model() as model:
         mu = pm.Normal("mu", 0.0, 3.0)
         pm.Normal("y", mu, 0.5, observed=Y)
-    return pma.sample_ais(
-        400, steps=6, resample="ess", model=model, random_seed=2, progressbar=False
-    )
+    settings = {"steps": 6, "reference": "prior", "resample": "ess", "random_seed": 2}
+    return pma.sample_ais(400, model=model, progressbar=False, **settings)
 
 
 class TestSampleAis:

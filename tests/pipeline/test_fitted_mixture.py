@@ -88,6 +88,13 @@ class TestChoice:
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         assert "mixture" in attrs["reference_costs"] or attrs["path_rejected_because"]
 
+    def test_the_prior_where_there_is_nothing_to_learn(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("x", 0, 1, shape=3)
+        idata = run(model, random_seed=1)
+        assert attributes(idata)["reference"] == "prior"
+        assert pma.log_evidence(idata).log_evidence == pytest.approx(0, abs=1e-9)
+
     def test_pilot_insists(self) -> None:
         model, log_evidence = wells()
         idata = run(model, reference="pilot", random_seed=1)

@@ -12,6 +12,7 @@ from pymc_anneal.rbm.exact import log_partition_function
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.training import (
     TrainedRBM,
+    fit_moments_pcd,
     pseudo_log_likelihood,
     reconstruction_error,
     train,
@@ -147,6 +148,57 @@ class TestTraining:
         np.testing.assert_allclose(
             enumerate_states(model).moments.visible, grey.mean(axis=0), atol=0.06
         )
+
+
+class TestCheckpoint:
+    @pytest.mark.parametrize("method", ["cd", "pcd"])
+    def test_an_interrupted_training_resumes_to_the_same_bits(self, tmp_path, method: str) -> None:
+        settings = QUICK | {"updates": 500, "method": method, "momentum": 0.5}
+        whole = train(DATA, HIDDEN, **settings)
+        file, calls = tmp_path / "training.npz", []
+
+        def interrupt_once(model: RBM) -> dict[str, float]:
+            calls.append(model)
+            if len(calls) == 20:
+                raise KeyboardInterrupt
+            return {}
+
+        settings |= {"checkpoint": file, "monitor": interrupt_once}
+        assert train(DATA, HIDDEN, **settings).interrupted
+        resumed = train(DATA, HIDDEN, **settings)
+        assert not resumed.interrupted
+        assert len(calls) == 51  # the twentieth report was made twice
+        np.testing.assert_array_equal(parameters(resumed.model), parameters(whole.model))
+        assert set(resumed.history) == set(whole.history)
+        for name, values in whole.history.items():
+            np.testing.assert_array_equal(resumed.history[name], values)
+        again = train(DATA, HIDDEN, **settings)  # finished: nothing is left to do
+        assert len(calls) == 51
+        np.testing.assert_array_equal(parameters(again.model), parameters(whole.model))
+
+    @pytest.mark.parametrize(
+        "other", [{"updates": 60}, {"random_seed": 2}, {"learning_rate": 0.2}, {"data": 1 - DATA}]
+    )
+    def test_of_another_training(self, tmp_path, other: dict[str, Any]) -> None:
+        settings = {"data": DATA, "n_hidden": HIDDEN} | QUICK | {"updates": 50}
+        settings |= {"checkpoint": tmp_path / "training.npz"}
+        train(**settings)
+        with pytest.raises(ValueError, match="belongs to another training"):
+            train(**settings | other)
+
+    def test_without_a_seed(self, tmp_path) -> None:
+        settings = QUICK | {"checkpoint": tmp_path / "training.npz", "random_seed": None}
+        with pytest.raises(ValueError, match="`checkpoint` needs a `random_seed`"):
+            train(DATA, HIDDEN, **settings)
+
+    def test_ctrl_c_while_fitting_moments_is_no_result(self, monkeypatch) -> None:
+        def interrupt(*arguments: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("pymc_anneal.rbm.training.run_updates", interrupt)
+        model = random_rbm(4, 3)
+        with pytest.raises(KeyboardInterrupt):
+            fit_moments_pcd(enumerate_states(model).moments, model, updates=10, random_seed=1)
 
 
 class TestArguments:

@@ -1,0 +1,90 @@
+"""Narrow peaks in the bulk of the posterior: found, climbed and weighed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.peaks import climb, draw_near_centres
+from pymc_anneal.base import LogTerms
+
+D, SLAB, SPIKE, SHIFT = 5, 0.5, 0.02, 0.05
+
+
+def log_normal(x: jax.Array, sd: float) -> jax.Array:
+    return -0.5 * ((x / sd) ** 2).sum() - D * jnp.log(sd * jnp.sqrt(2 * jnp.pi))
+
+
+def spike_and_slab(x: jax.Array) -> LogTerms:
+    """A spike of mass 9 in a slab of mass 1, under a nearly flat prior of density 1 there."""
+    log_prior = log_normal(x, 10.0)
+    density = jnp.logaddexp(jnp.log(9.0) + log_normal(x - SHIFT, SPIKE), log_normal(x, SLAB))
+    return LogTerms(log_prior, density)
+
+
+def slab_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, SLAB, (draws, D))
+
+
+def prior_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 10, (draws, D))
+
+
+PATH = pma.GeometricPath(spike_and_slab)
+
+
+def fit(search: int):
+    seeds = np.random.SeedSequence(4).spawn(2)
+    return fit_mixture(PATH, slab_draws(seeds[0], 256), prior_draws, seeds[1], search)
+
+
+class TestSearch:
+    def test_a_spike_is_found(self) -> None:
+        found = fit(20_000)
+        weight = np.asarray(found.path.reference.weight).reshape(-1, 2).sum(axis=1)
+        assert found.modes == 2
+        assert weight[1] > 0.75  # 0.9 but for the floor under the weight of the slab
+
+    def test_its_mass_is_in_the_evidence(self) -> None:
+        # The prior is flat over both: the evidences with and without the spike differ by log 10.
+        assert fit(20_000).log_z - fit(0).log_z == pytest.approx(np.log(10), abs=0.1)
+
+    def test_one_mode_has_no_other_peak(self) -> None:
+        def slab(x: jax.Array) -> LogTerms:
+            return LogTerms(log_normal(x, 10.0), log_normal(x, SLAB))
+
+        seeds = np.random.SeedSequence(4).spawn(2)
+        particles = slab_draws(seeds[0], 256)
+        found = fit_mixture(pma.GeometricPath(slab), particles, prior_draws, seeds[1], 20_000)
+        assert found.modes == 1
+
+
+def test_draws_near_centres() -> None:
+    components = [pma.GaussianReference(np.array([c, -c]), np.ones(2)) for c in (0.0, 50.0)]
+    draws = draw_near_centres(components, 1000, np.random.SeedSequence(1))
+    first, second = np.split(draws, 2)
+    assert len(draws) == 1000
+    assert np.abs(first).max() < 5
+    assert np.abs(second - [50, -50]).max() < 5
+
+
+class TestClimb:
+    def test_to_the_top(self) -> None:
+        with jax.enable_x64(True):
+            peak = climb(PATH, np.full(D, SHIFT + SPIKE))
+        assert peak is not None
+        np.testing.assert_allclose(peak.mean, SHIFT, atol=1e-4)
+        np.testing.assert_allclose(np.diag(np.asarray(peak.scale)), SPIKE, rtol=1e-2)
+
+    def test_no_peak(self) -> None:
+        def saddle(x: jax.Array) -> LogTerms:
+            return LogTerms(jnp.zeros(()), x[0] ** 2 - x[1] ** 2)
+
+        with jax.enable_x64(True):
+            assert climb(pma.GeometricPath(saddle), np.zeros(2)) is None
+
+    def test_too_many_dimensions(self) -> None:
+        assert climb(PATH, np.zeros(500)) is None
