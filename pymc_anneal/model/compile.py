@@ -285,6 +285,12 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         missing values of a multivariate variable, or a variable without forward draws.
     ValueError
         A prior is improper, or has almost no mass on the space onto which its transform maps.
+
+    Warns
+    -----
+    UserWarning
+        Results cannot hold a variable: it has the name of a dimension, or a deterministic has a
+        shape that depends on values, or depends on random numbers. The evidence is not affected.
     """
     model = pm.modelcontext(model)
     if not isinstance(model, pm.Model):

@@ -18,7 +18,8 @@ from pymc_anneal.paths.references import GaussianReference, Reference
 
 # Draws to fit q, and draws of r and of q to compare them.
 _DRAWS = 1000
-# Largest error in standard errors. In 4000 checks of correct references the largest was 4.2.
+# Largest error in standard errors: a false alarm in 10^8 checks if the errors are normal. In 420
+# checks of correct references, heavy tails and two modes among them, the largest was 3.2.
 _MAX_ERRORS = 6.0
 # Effective number of draws that both densities share, below which nothing can be said: r may have
 # many dimensions, or several modes.

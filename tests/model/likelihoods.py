@@ -101,7 +101,7 @@ MENDED: dict[str, Callable[[], object]] = {
 
 OTHERS: dict[str, Callable[[], object]] = {
     "censored_gamma": censored(gamma, lower=None),
-    "censored_log_normal": censored(log_normal),
+    "censored_log_normal": censored(log_normal, lower=None),
     "censored_exponential": censored(exponential, lower=None),
     "censored_laplace": censored(lambda: pm.Laplace.dist(real(), positive())),
     "censored_logistic": censored(lambda: pm.Logistic.dist(real(), positive())),
@@ -141,7 +141,7 @@ OTHERS: dict[str, Callable[[], object]] = {
     "moyal": lambda: pm.Moyal("y", real(), positive(), observed=Y),
     "weibull": lambda: pm.Weibull("y", positive("a"), positive("b"), observed=Y),
     "inverse_gamma": lambda: pm.InverseGamma("y", positive("a"), positive("b"), observed=Y),
-    "pareto": lambda: pm.Pareto("y", positive("a"), pm.Uniform("m", 0, 2), observed=Y),
+    "pareto": lambda: pm.Pareto("y", positive("a"), pm.Uniform("m", 0, 0.4), observed=Y),
     "wald": lambda: pm.Wald("y", mu=positive("m"), lam=positive("l"), observed=Y),
     "rice": lambda: pm.Rice("y", nu=positive("nu"), sigma=positive(), observed=Y),
     "triangular": lambda: pm.Triangular("y", 0.0, 3.0, c=pm.Uniform("c", 0, 3), observed=Y),

@@ -38,7 +38,9 @@ def assert_finite_and_equal(model: pm.Model) -> None:
     assert not np.isnan(gradient[proper]).any()
     expected = pytensor_gradient(compiled)
     for i in np.flatnonzero(proper)[:COMPARED]:
-        np.testing.assert_allclose(gradient[i], expected(draws[i]), rtol=1e-5, atol=1e-6)
+        slope = expected(draws[i])
+        if not np.isnan(slope).any():  # in PyTensor, far in the tail of a skew normal
+            np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MENDED)
@@ -49,6 +51,7 @@ def test_branches_that_are_not_taken_do_no_harm(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Scan return signature will change:DeprecationWarning")
 @pytest.mark.parametrize("name", OTHERS)
 def test_likelihoods(name: str) -> None:
     with pm.Model() as model:
