@@ -247,6 +247,9 @@ def print_totals(records: list[dict]) -> None:
         known = [r for r in ended if r["model"] in REFERENCES]
         print_largest("|error| in mcse", known, lambda r: abs(error_in_mcse(r)), MAX_ERROR)
         print_largest("mcse", ended, lambda r: r["mcse"], MAX_MCSE)
+    missing = sorted({r["model"] for r in records if "failure" in r})
+    if missing:
+        print(f"without a result, and not in the means: {', '.join(missing)}")
     trusted = sum(r["verdict"] == "trust" for r in ended)
     print(f"ais: {len(ours)} calls, {len(ours) - len(ended)} without a result, {trusted} trusted")
     for call, limit in MAX_MEAN_RATIO.items():
