@@ -188,7 +188,7 @@ def _fit(
     start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
     count = _DRAWS_PER_PARTICLE * len(position)
     draws = draw_start(start, draw_prior)(seed_fit, count)
-    found = replace(start, reference=_fit_weights(start, draws, target))
+    found = replace(start, reference=_pad(_fit_weights(start, draws, target)))
     checked = draw_start(found, draw_prior)(seed_check, count)
     return FittedReference(
         path=found,
@@ -258,6 +258,19 @@ def _one_for_each_mode(
         ]
         weight += [share * (1 - _STUDENT_T_SHARE), share * _STUDENT_T_SHARE]
     return MixtureReference(np.array(weight), tuple(components))
+
+
+def _pad(mixture: MixtureReference) -> MixtureReference:
+    """Fill a mixture up with components of weight zero: the next fit may find another number.
+
+    Programs are compiled for a number of components, which is doubled from one mode on.
+    """
+    modes = len(mixture.components) // 2
+    missing = 2 ** int(np.ceil(np.log2(modes))) - modes
+    return MixtureReference(
+        np.concatenate([np.asarray(mixture.weight), np.zeros(2 * missing)]),
+        (*mixture.components, *mixture.components[:2] * missing),
+    )
 
 
 def _fit_weights(path: ReferencePath, draws: np.ndarray, target: _Target) -> MixtureReference:

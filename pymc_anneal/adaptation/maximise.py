@@ -1,6 +1,7 @@
 """Maximisation of a JAX function by SciPy's L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995)."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -36,7 +37,7 @@ def maximise(
     **options
         Of SciPy's ``L-BFGS-B``.
     """
-    negative = jax.jit(jax.value_and_grad(lambda x: -function(x)))
+    negative = _compile(function)
 
     def loss(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, slope = negative(x)
@@ -44,3 +45,13 @@ def maximise(
 
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return Maximum(found.x, -float(found.fun))
+
+
+@lru_cache(maxsize=8)
+def _compile(
+    function: Callable[[jax.Array], jax.Array],
+) -> Callable[[np.ndarray], tuple[jax.Array, jax.Array]]:
+    """Return value and gradient of minus a function, compiled once for several starts."""
+    compiled: Callable[[np.ndarray], tuple[jax.Array, jax.Array]]
+    compiled = jax.jit(jax.value_and_grad(lambda x: -function(x)))
+    return compiled

@@ -8,6 +8,7 @@ there gives the scale of a new component; its weight shows whether the peak hold
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +69,7 @@ def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
         return None
     log_density = _log_density(path)
     top = maximise(log_density, start, maxiter=_MAX_ITERATIONS).position
-    curvature = -np.asarray(jax.hessian(log_density)(jnp.asarray(top)))
+    curvature = -np.asarray(_hessian(path, top))
     if not np.isfinite(curvature).all():
         return None
     try:
@@ -77,5 +78,12 @@ def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
         return None
 
 
+@jax.jit
+def _hessian(path: GeometricPath, position: np.ndarray) -> jax.Array:
+    hessian: jax.Array = jax.hessian(_log_density(path))(jnp.asarray(position))
+    return hessian
+
+
+@lru_cache(maxsize=8)
 def _log_density(path: GeometricPath) -> Callable[[jax.Array], jax.Array]:
     return lambda x: path.log_terms(x).log_posterior

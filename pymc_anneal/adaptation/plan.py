@@ -18,6 +18,9 @@ from pymc_anneal.adaptation.pilot import Pilot
 
 # Bounds on the variance of the log weights at which a run is planned.
 MIN_VARIANCE, MAX_VARIANCE = 0.25, 1.0
+# Discrepancy of a whole path in one step, below which a run is planned from the fit of the
+# reference: a few steps, whose variance follows from the 1/K law.
+NEAR = 3.0
 # Effective number of posterior draws at which a run is planned.
 _DRAWS = 400
 # Largest exponent in exp(S): float64 overflows above 709.

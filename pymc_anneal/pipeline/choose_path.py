@@ -19,7 +19,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.moment_matching import MomentMatchingError
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import MAX_VARIANCE, planned_variance
+from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.double_precision import double_precision
@@ -88,9 +88,9 @@ class AutoPath:
     ) -> Choice:
         """Run the pilots of both, within a share of the cost of the geometric run.
 
-        From a reference so near that one step is enough, no path is shorter.
+        From a reference so near that a few steps are enough, no path is shorter.
         """
-        if candidate.one_step_variance <= MAX_VARIANCE:
+        if candidate.one_step_variance <= NEAR:
             return Choice(candidate, {})
         geometric = with_pilot(session, candidate, transition)
         try:

@@ -5,7 +5,7 @@ references is fitted to them (`fit_mixture.py`). The fit measures the discrepanc
 path from the mixture:
 
 - If the path from the prior is no longer, it is taken.
-- If ``D < 1``, a run of one step from the mixture is planned without further pilots.
+- If ``D < 3``, a run of a few steps from the mixture is planned without further pilots.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.fit_mixture import FittedReference, draw_start, fit_mixture
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
-from pymc_anneal.adaptation.plan import MAX_VARIANCE, planned_variance
+from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath
@@ -74,7 +74,7 @@ def choose_mixture(
     )
     if survey.barrier**2 <= fitted.discrepancy and not insist:
         return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
-    if fitted.discrepancy <= MAX_VARIANCE:
+    if fitted.discrepancy <= NEAR:
         return Choice(replace(mixture, pilot=_pilot_of_fit(survey, fitted)), {})
     return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
 

@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import Plan, effective_length, refine_length
+from pymc_anneal.adaptation.plan import (
+    Plan,
+    effective_length,
+    planned_variance,
+    refine_length,
+)
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
@@ -24,9 +29,9 @@ from pymc_anneal.schedules.validate import check_schedule
 
 # Bounds on the growth of the number of steps from one round to the next.
 MIN_GROWTH, MAX_GROWTH = 2.0, 8.0
-# Variance of the log weights at which the next round aims, half of the plan's: a round follows
-# only if the plan was too optimistic.
-_NEXT_VARIANCE = 0.25
+# Variance of the log weights at which the next round aims, as a share of the plan's: a round
+# follows only if the plan was too optimistic.
+_NEXT_SHARE = 0.5
 
 
 class PathLengths(NamedTuple):
@@ -218,5 +223,6 @@ def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> f
     if reliable and error <= settings.target_mcse:
         return None
     variance = log_weight_variance(finished.log_weight)
-    growth = float(np.clip(variance / _NEXT_VARIANCE, MIN_GROWTH, MAX_GROWTH))
+    aim = _NEXT_SHARE * planned_variance(finished.particles, settings.target_mcse)
+    growth = float(np.clip(variance / aim, MIN_GROWTH, MAX_GROWTH))
     return growth if growth * finished.seconds <= seconds_left else None

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import Plan, make_plan, planned_variance, trial_steps
+from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.rounds import (
@@ -34,12 +34,10 @@ _LEAST_VARIANCE = 0.05
 def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
     """Plan steps and particles from a trial: a block annealed like those of the counted run.
 
-    No trial is needed if one step is enough, whose variance the fit of the reference has measured.
+    No trial is needed if the reference is near: its fit has measured the variance of one step.
     """
-    settings = session.settings
-    particles = settings.draws * settings.chains
-    if candidate.one_step_variance <= planned_variance(particles, settings.target_mcse):
-        return _plan_from_fit(settings, candidate, pilot)
+    if candidate.one_step_variance <= NEAR:
+        return _plan_from_fit(session.settings, candidate, pilot)
     trials = _run_trials(session, candidate, pilot)
     return session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials))
 
