@@ -40,8 +40,8 @@ _REASONS = (
     "is unbounded (a standard deviation that may go to zero, as of a mixture component with one "
     "observation), for which the evidence may be infinite; a bounded variable without a transform "
     "(pm.LogitNormal, pm.Interpolated, mixtures); a potential of minus infinity amid the "
-    "prior; or a prior that is far too wide. Bound standard deviations away from "
-    "zero, pass `transform=`, or reparametrise."
+    "prior; shape parameters far below one; or a prior that is far too wide. Bound "
+    "standard deviations away from zero, pass `transform=`, or reparametrise."
 )
 
 
