@@ -27,8 +27,9 @@ from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_evaluations
 _MAX_TRIALS = 4
 # Variance of the log weights above which its estimate is too rough to plan by.
 _MAX_TRIAL_VARIANCE = 3.0
-# Variance of the log weights below which a run from a fitted reference is not made longer.
-_LEAST_VARIANCE = 0.05
+# Bounds on the variance of the log weights of a run from a fitted reference: tails that the fit
+# missed need a few steps, and below the lower bound a longer run gains nothing.
+_NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
 
 
 def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
@@ -49,10 +50,11 @@ def _plan_from_fit(settings: Settings, candidate: RunCandidate, pilot: Pilot) ->
     """
     spent = spent_evaluations((Choice(candidate, {}),), pilot)
     particles = settings.draws * settings.chains
-    steps = spent / (particles * float(pilot.cost[-1]))
-    steps = min(steps, candidate.one_step_variance / _LEAST_VARIANCE)
-    plan = _make_plan(settings, pilot, variance=candidate.one_step_variance, steps=1, seconds=0.0)
-    return replace(plan, steps=max(plan.steps, int(steps)))
+    single = candidate.one_step_variance
+    bounds = single / _NEAR_VARIANCE, single / _LEAST_VARIANCE
+    steps = np.clip(spent / (particles * float(pilot.cost[-1])), *bounds)
+    plan = _make_plan(settings, pilot, variance=single, steps=1, seconds=0.0)
+    return replace(plan, steps=max(plan.steps, int(np.ceil(steps))))
 
 
 def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
