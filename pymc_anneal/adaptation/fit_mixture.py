@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.peaks import climb, draw_near_centres
+from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, climb, draw_near_centres
 from pymc_anneal.base.contracts import LogTerms, gradient
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
@@ -41,6 +41,8 @@ _DRAWS_PER_PARTICLE = 4
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Number of peaks, and share of each before the fit.
 _LEAST_PEAK, _MAX_PEAKS, _PEAK_SHARE = 2.0, 3, 0.1
+# Largest number of draws of the search, which are kept in memory.
+_MAX_SEARCH = 100_000
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
@@ -146,19 +148,37 @@ def fit_mixture(
     -------
     FittedReference
     """
-    seed_peaks, *seeds = seed.spawn(2 + _MAX_PEAKS)
+    seed_fit, seed_search = seed.spawn(2)
     target = _Target(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
     slope = np.asarray(_gradient(path, position, 1.0))
+    target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
-    found = _fit(target, mixture, position, draw_prior, seeds[0])
+    found = _fit(target, mixture, position, draw_prior, seed_fit)
+    if search and position.shape[1] <= MAX_DIMENSIONS:
+        found = _add_peaks(target, mixture, found, position, draw_prior, seed_search, search)
+    return replace(found, evaluations=target.evaluations)
+
+
+def _add_peaks(
+    target: "_Target",
+    mixture: MixtureReference,
+    found: FittedReference,
+    position: np.ndarray,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+    search: int,
+) -> FittedReference:
+    """Search for peaks, and fit again with components for those that the mixture misses."""
+    seed_draws, *seeds = seed.spawn(1 + _MAX_PEAKS)
     normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
-    near = draw_near_centres(normal, search, seed_peaks)
-    for own in seeds[1:]:
-        height = _log_ratio(found.path, near, target) - found.log_z
+    near = draw_near_centres(normal, min(search, _MAX_SEARCH), seed_draws)
+    terms = target.evaluate(near)
+    for own in seeds:
+        height = _log_ratio(found.path, near, terms, target) - found.log_z
         if not height.max() > _LEAST_PEAK:
             break
-        peak = climb(path, near[height.argmax()])
+        peak = climb(target.path, near[height.argmax()])
         if peak is None:
             break
         mixture = _with_peak(mixture, peak)
@@ -192,10 +212,10 @@ def _fit(
     checked = draw_start(found, draw_prior)(seed_check, count)
     return FittedReference(
         path=found,
-        log_ratio_draws=_log_ratio(found, checked, target),
-        log_ratio_particles=_log_ratio(found, position, target),
+        log_ratio_draws=_log_ratio(found, checked, target.evaluate(checked), target),
+        log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
         modes=len(mixture.components) // 2,
-        evaluations=target.evaluations + len(position),
+        evaluations=target.evaluations,
     )
 
 
@@ -303,9 +323,10 @@ def _defended(
     return np.asarray(np.logaddexp(np.log(share) + log_prior, np.log1p(-share) + fitted))
 
 
-def _log_ratio(path: ReferencePath, position: np.ndarray, target: _Target) -> np.ndarray:
-    """Return ``log f - log r``, shape ``(n,)``."""
-    terms = target.evaluate(position)
+def _log_ratio(
+    path: ReferencePath, position: np.ndarray, terms: LogTerms, target: _Target
+) -> np.ndarray:
+    """Return ``log f - log r``, shape ``(n,)``, with the terms of the target there."""
     log_each = target.log_components(path.reference, position)
     log_reference = _defended(path, log_each, np.asarray(terms.log_prior), np.ones(len(log_each)))
     log_ratio: np.ndarray = np.asarray(terms.log_posterior) - log_reference

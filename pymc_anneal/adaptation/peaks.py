@@ -20,8 +20,8 @@ from pymc_anneal.paths.references import GaussianReference
 
 # Scales of the draws, in units of those of the components.
 _SHRINK = 0.5 ** np.arange(1.0, 3.5, 0.5)
-# Largest dimension in which the curvature, d gradients, is worth its cost.
-_MAX_DIMENSIONS = 200
+# Largest dimension of a search: a peak is met by chance, and its curvature takes d gradients.
+MAX_DIMENSIONS = 200
 _MAX_ITERATIONS = 200
 
 
@@ -63,10 +63,8 @@ def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
     Returns
     -------
     GaussianReference or None
-        None if there is no peak with curvature in all directions, or too many dimensions.
+        None if there is no peak with curvature in all directions.
     """
-    if len(start) > _MAX_DIMENSIONS:
-        return None
     log_density = _log_density(path)
     top = maximise(log_density, start, maxiter=_MAX_ITERATIONS).position
     curvature = -np.asarray(_hessian(path, top))

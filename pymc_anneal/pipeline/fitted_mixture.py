@@ -32,7 +32,7 @@ from pymc_anneal.pipeline.target import Choice, RunCandidate
 # takes more particles than coordinates.
 _LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
 # Evaluations of the search for peaks, as a share of those of the survey.
-_SEARCH = 1.0
+_SEARCH = 0.5
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
 # least as many as the survey took.
 _SHARE = 0.25

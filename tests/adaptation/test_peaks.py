@@ -62,6 +62,10 @@ class TestSearch:
         assert found.modes == 1
 
 
+def test_the_search_is_counted() -> None:
+    assert fit(20_000).evaluations >= fit(0).evaluations + 20_000
+
+
 def test_draws_near_centres() -> None:
     components = [pma.GaussianReference(np.array([c, -c]), np.ones(2)) for c in (0.0, 50.0)]
     draws = draw_near_centres(components, 1000, np.random.SeedSequence(1))
@@ -85,6 +89,3 @@ class TestClimb:
 
         with jax.enable_x64(True):
             assert climb(pma.GeometricPath(saddle), np.zeros(2)) is None
-
-    def test_too_many_dimensions(self) -> None:
-        assert climb(PATH, np.zeros(500)) is None
