@@ -85,6 +85,7 @@ def test_too_few_evaluations() -> None:
         fit_moment_spline(path, pma.HMC(), *ends(), seed, max_evaluations=2e4)
 
 
+@pytest.mark.slow
 def test_moments_out_of_reach_are_an_error() -> None:
     # The draws lie far outside the support of prior and likelihood.
 
@@ -99,6 +100,7 @@ def test_moments_out_of_reach_are_an_error() -> None:
         fit_moment_spline(path, pma.HMC(), first, last, seed)
 
 
+@pytest.mark.slow
 def test_heavy_tails_and_zero_likelihoods() -> None:
     # A Cauchy prior, and a likelihood that is zero on half of it.
 

@@ -37,6 +37,7 @@ def run(data: Path, output: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes_and_ends(tmp_path: Path, data: Path) -> None:
     text = run(data, tmp_path, "--minutes", "0.01")
     assert "# interrupted" in text

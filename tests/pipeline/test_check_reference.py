@@ -114,6 +114,7 @@ def test_a_run_with_a_wrong_reference() -> None:
 
 
 @pytest.mark.parametrize("make", [normal, lambda: cauchy(2), lambda: two_modes(1, 6.0)])
+@pytest.mark.slow
 def test_no_false_alarm(make: Callable[[], Given], monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores of correct references are about standard normal, far below the limit of 6."""
     scores = []

@@ -79,6 +79,7 @@ class TestGivenPath:
 
 
 class TestAuto:
+    @pytest.mark.slow
     def test_both_costs_are_recorded(self) -> None:
         idata = run_along("auto", target_mcse=0.01)
         attrs = group(idata, "evidence").attrs

@@ -112,6 +112,7 @@ SMALL = [ising(2), mixture_indicators(3), unknown_trials(), change_point(9), out
 
 
 @pytest.mark.parametrize("problem", SMALL, ids=lambda problem: problem.name)
+@pytest.mark.slow
 def test_default_transitions_are_unbiased(problem: Problem) -> None:
     compiled = pma.compile_model(problem.build())
     kernel = pma.default_transition(pma.HMC(0.15, 1, 1.0), model=compiled)

@@ -29,6 +29,7 @@ def test_moments_of_the_pilot() -> None:
 
 
 @pytest.mark.parametrize("statistics", ["squares", "products"])
+@pytest.mark.slow
 def test_more_statistics(statistics: str) -> None:
     assert is_near(run_along(pma.MomentAveragedPath(statistics), draws=250))
 
@@ -48,6 +49,7 @@ def test_unknown_statistics() -> None:
         pma.MomentAveragedPath("cubes")
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_too_long_reports_its_own_evaluations() -> None:
     # Those of the geometric pilot, here more than any path takes, are not among them.
     target, settings = ModelTarget(conflict()), Settings(draws=50, chains=2)
@@ -88,6 +90,7 @@ def scores(name: str, seeds: int) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_heavy_tailed_prior() -> None:
     # The data lie ten deviations from a Student-t prior.
     found = scores("student_t_conflict", 2)

@@ -8,6 +8,7 @@ from pymc_anneal.base.arviz_compat import group
 from tests.pipeline.conflict import is_near, run_along
 
 
+@pytest.mark.slow
 def test_evidence() -> None:
     idata = run_along("q")
     assert is_near(idata)

@@ -181,6 +181,7 @@ class TestResampled:
         assert (np.abs(mean - p) < 5 * np.sqrt(p * (1 - p) / 100)).all()
 
     @pytest.mark.parametrize("path", ["geometric", "spline"])
+    @pytest.mark.slow
     def test_weights_of_populations_are_unbiased(self, path: str) -> None:
         # Few steps, always resampled: the mean of Z over many populations is not biased.
         reference, chosen = spline() if path == "spline" else (BASE, "geometric")

@@ -16,6 +16,7 @@ QUICK: dict[str, Any] = {
     "chains": 2,
     "steps": 5,
     "schedule": "linear",
+    "reference": "prior",
     "transition": pma.HMC(0.3, 2, 1.0),
     "random_seed": 1,
     "progressbar": False,

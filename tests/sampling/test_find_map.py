@@ -47,6 +47,7 @@ def mixture_height(k: int, share: float) -> float:
     return float(np.log(share) - 0.5 * terms - np.log(2 * np.pi * 2 * 0.5))
 
 
+@pytest.mark.slow
 def test_the_higher_of_two_modes() -> None:
     found = pma.find_map(1000, model=two_peaks(), **WALK)
     np.testing.assert_allclose(found.point["x"], -4.0, atol=1e-3)
@@ -75,6 +76,7 @@ def test_the_only_mode_is_that_of_pymc() -> None:
     assert found.agreement > 0.95
 
 
+@pytest.mark.slow
 def test_two_equal_modes_share_the_particles() -> None:
     found = pma.find_map(model=two_equal_modes(), **WALK)
     assert abs(found.point["x"]) == pytest.approx(3.0, abs=0.01)
@@ -93,6 +95,7 @@ def test_whole_numbers() -> None:
 @pytest.mark.parametrize(
     ("draws", "block_size"), [(30, None), (300, 100), (700, None)], ids=["few", "blocks", "many"]
 )
+@pytest.mark.slow
 def test_as_many_particles_as_asked_for(draws: int, block_size: int | None) -> None:
     found = pma.find_map(draws, block_size=block_size, model=two_equal_modes(), **WALK)
     assert found.draws == draws

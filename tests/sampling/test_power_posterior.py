@@ -109,6 +109,7 @@ class TestSeveralBlocks:
         assert means == sorted(means)
 
 
+@pytest.mark.slow
 def test_normalisers_of_resampled_populations_are_unbiased() -> None:
     # Few steps: the weights of single particles are uneven, the mean of exp(log_z) is not biased.
     ratios = []

@@ -229,6 +229,7 @@ def sampled(model: pm.Model, draws: int, method=None, chains: int = 2, **kwargs)
 
 
 class TestSampling:
+    @pytest.mark.slow
     def test_discrete_variables(self) -> None:
         prior, centre = np.array([0.2, 0.5, 0.3]), np.array([-9.0, 0.0, 9.0])
         with pm.Model() as model:

@@ -83,6 +83,7 @@ class TestSampleAis:
         assert float(group(result, "evidence")["evaluations"]) == 500 * 4 * 3
 
 
+@pytest.mark.slow
 def test_beside_gibbs_sweeps() -> None:
     problem = mixture_indicators(6)
     model = pma.compile_model(problem.build())
