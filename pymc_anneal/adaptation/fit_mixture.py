@@ -24,8 +24,9 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.modes import group_by_mode
+from pymc_anneal.adaptation.particles import gradient_array
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, climb, draw_near_centres
-from pymc_anneal.base.contracts import LogTerms, gradient
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler, mixed_draws
@@ -33,8 +34,9 @@ from pymc_anneal.paths.references import GaussianReference, Reference, StudentTR
 
 # Share of the prior in a reference.
 _PRIOR_SHARE = 0.05
-# Share of the Student-t component of a mode before the weights are fitted, and its tails.
-_STUDENT_T_SHARE, _DEGREES_OF_FREEDOM = 0.2, 5.0
+# Shares of the normal and the Student-t component of a mode before the weights are fitted, and the
+# tails of the latter.
+_SHARES, _DEGREES_OF_FREEDOM = np.array([0.8, 0.2]), 5.0
 # Draws of the mixture for its weights, and as many to measure it, for each particle of the survey:
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
@@ -151,7 +153,7 @@ def fit_mixture(
     seed_fit, seed_search = seed.spawn(2)
     target = _Target(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    slope = np.asarray(_gradient(path, position, 1.0))
+    slope = gradient_array(path, position, 1.0)
     target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
     found = _fit(target, mixture, position, draw_prior, seed_fit)
@@ -188,12 +190,15 @@ def _add_peaks(
 
 def _with_peak(mixture: MixtureReference, peak: GaussianReference) -> MixtureReference:
     """Return a mixture with two components at a peak, of small weight."""
-    weight = np.array([1 - _STUDENT_T_SHARE, _STUDENT_T_SHARE]) * _PEAK_SHARE
-    heavy = StudentTReference(peak.mean, peak.scale, _DEGREES_OF_FREEDOM)
     return MixtureReference(
-        np.concatenate([(1 - _PEAK_SHARE) * mixture.weight, weight]),
-        (*mixture.components, peak, heavy),
+        np.concatenate([(1 - _PEAK_SHARE) * mixture.weight, _PEAK_SHARE * _SHARES]),
+        (*mixture.components, *_pair(peak)),
     )
+
+
+def _pair(normal: GaussianReference) -> tuple[Reference, Reference]:
+    """Return the components of a mode: a normal density, and one with heavier tails beside it."""
+    return normal, StudentTReference(normal.mean, normal.scale, _DEGREES_OF_FREEDOM)
 
 
 def _fit(
@@ -260,9 +265,6 @@ def _log_components(reference: MixtureReference, position: np.ndarray) -> jax.Ar
     return reference.log_components(jnp.asarray(position))
 
 
-_gradient = jax.jit(gradient)
-
-
 def _one_for_each_mode(
     position: np.ndarray, slope: np.ndarray, label: np.ndarray
 ) -> MixtureReference:
@@ -270,13 +272,9 @@ def _one_for_each_mode(
     components: list[Reference] = []
     weight: list[float] = []
     for mode in range(label.max() + 1):
-        mean, scale = locate(position[label == mode], slope[label == mode])
-        share = float(np.mean(label == mode))
-        components += [
-            GaussianReference(mean, scale),
-            StudentTReference(mean, scale, _DEGREES_OF_FREEDOM),
-        ]
-        weight += [share * (1 - _STUDENT_T_SHARE), share * _STUDENT_T_SHARE]
+        own = label == mode
+        components += _pair(GaussianReference(*locate(position[own], slope[own])))
+        weight += list(own.mean() * _SHARES)
     return MixtureReference(np.array(weight), tuple(components))
 
 

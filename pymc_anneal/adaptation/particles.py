@@ -91,7 +91,7 @@ class ParticleSystem:
     ) -> "ParticleSystem":
         """Resample the particles by their increments, and rescale the transition to ``beta``."""
         weight = np.exp(log_u - log_u.max())
-        slope = partial(_gradient_array, path, self.state.position, beta)
+        slope = partial(gradient_array, path, self.state.position, beta)
         tuner = self.tuner.rescale(np.asarray(self.state.position), weight, slope)
         return ParticleSystem(_take(self.state, systematic(rng, weight, len(weight))), tuner)
 
@@ -200,7 +200,8 @@ def _summarise(infos: Sequence[StepInfo]) -> tuple[jax.Array, ...]:
 _gradient = jax.jit(gradient)
 
 
-def _gradient_array(path: Path, position: jax.Array, beta: float) -> np.ndarray:
+def gradient_array(path: Path, position: jax.Array | np.ndarray, beta: float) -> np.ndarray:
+    """Return the gradient of ``log f_beta``, shape ``(n, d)``, compiled once for a path."""
     return np.asarray(_gradient(path, position, beta))
 
 
