@@ -112,16 +112,27 @@ def laplace_reference(
     log_density = _log_density(compiled)
     start = draws[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(draws))))]
     mode = maximise(log_density, start, maxiter=2000).position
-    curvature = -np.asarray(jax.hessian(log_density)(jnp.asarray(mode)))
-    try:
-        root = np.linalg.cholesky(np.linalg.inv(curvature))
-    except np.linalg.LinAlgError:
+    root = scale_of_curvature(-np.asarray(jax.hessian(log_density)(jnp.asarray(mode))))
+    if root is None:
         raise ValueError(
             "The log density has no mode with positive curvature in all directions near "
             f"x = {mode}: a Laplace approximation does not exist. Use reference='pilot', or fit "
             "to posterior draws."
-        ) from None
+        )
     return _build(family, mode, root)
+
+
+def scale_of_curvature(curvature: np.ndarray) -> np.ndarray | None:
+    """Return the lower root of the inverse of a curvature, shape ``(d, d)``.
+
+    None if the curvature is not finite and positive in all directions.
+    """
+    if not np.isfinite(curvature).all():
+        return None
+    try:
+        return np.linalg.cholesky(np.linalg.inv(curvature))
+    except np.linalg.LinAlgError:
+        return None
 
 
 @double_precision

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.references import GaussianReference
@@ -67,13 +68,8 @@ def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
     """
     log_density = _log_density(path)
     top = maximise(log_density, start, maxiter=_MAX_ITERATIONS).position
-    curvature = -np.asarray(_hessian(path, top))
-    if not np.isfinite(curvature).all():
-        return None
-    try:
-        return GaussianReference(top, np.linalg.cholesky(np.linalg.inv(curvature)))
-    except np.linalg.LinAlgError:
-        return None
+    scale = scale_of_curvature(-np.asarray(_hessian(path, top)))
+    return None if scale is None else GaussianReference(top, scale)
 
 
 @jax.jit
