@@ -1,4 +1,4 @@
-"""Fit of a mixture of references to particles of the target, and what it would cost to start there.
+"""Fit of a mixture of references to particles of the target.
 
 Each mode among the particles (`modes.py`) gets two components at the place and scale of its
 particles, a normal one and a Student-t one with heavier tails. The weights come from importance
@@ -8,28 +8,28 @@ sampling with the mixture itself (Cappe, Douc, Guillin, Marin & Robert 2008, eq.
     w_j <- sum_i W_i w_j r_j(x_i) / r(x_i),
 
 bounded below, so that no component is given up.
-
-The discrepancy of the whole path in one step, ``D = log(E_r[u^2] / E_r[u]^2)`` with ``u = f / r``,
-is estimated from both ends: from draws of the reference, and as ``log(E_f[u] / E_r[u])`` from the
-particles, which see what the draws miss. The larger one counts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fit_reference import locate
+from pymc_anneal.adaptation.fitted_reference import (
+    FittedReference,
+    draw_start,
+    membership,
+    normalised,
+)
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.particles import gradient_array
-from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, climb, draw_near_centres
+from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
-from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler, mixed_draws
+from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler
 from pymc_anneal.paths.references import GaussianReference, Reference, StudentTReference
 
 # Share of the prior in a reference.
@@ -41,86 +41,17 @@ _SHARES, _DEGREES_OF_FREEDOM = np.array([0.8, 0.2]), 5.0
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
-# at the mode of a skewed density it is about 1. Number of peaks, and share of each before the fit.
-_LEAST_PEAK, _MAX_PEAKS, _PEAK_SHARE = 2.0, 3, 0.1
-# Largest number of draws of the search, which are kept in memory.
-_MAX_SEARCH = 100_000
+# at the mode of a skewed density it is about 1. Share of a peak before the weights are fitted, and
+# the largest number of climbs.
+_LEAST_PEAK, _PEAK_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
+# Share of the evidence that a peak has to hold.
+_LEAST_MASS = 1e-3
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
 _ITERATIONS = 5
 # Modes with components of their own, the largest ones; smaller ones count to the last of these.
 _MAX_MODES = 8
-# Intervals of the profile of a path that is short enough to be measured without moves.
-_INTERVALS = 8
-
-
-@dataclass(frozen=True)
-class FittedReference:
-    """A reference fitted to particles, and the ratios ``u = f / r`` at both ends of its path.
-
-    Attributes
-    ----------
-    path : ReferencePath
-        The path from the reference, which has a share of the prior, to the target.
-    log_ratio_draws, log_ratio_particles : ndarray, shapes (m,) and (n,)
-        ``log f - log r`` at draws of the reference and at the particles.
-    modes : int
-        Number of modes among the particles.
-    evaluations : int
-        Evaluations of gradient or density.
-    """
-
-    path: ReferencePath
-    log_ratio_draws: np.ndarray
-    log_ratio_particles: np.ndarray
-    modes: int
-    evaluations: int
-
-    @property
-    def log_z(self) -> float:
-        """Importance sampling estimate of the log evidence, in nats; for comparison only."""
-        return _log_mean(self.log_ratio_draws)
-
-    @property
-    def discrepancy(self) -> float:
-        """``D`` of the whole path, the larger of the estimates from both ends."""
-        from_draws = _log_mean(2 * self.log_ratio_draws) - 2 * self.log_z
-        return max(from_draws, _log_mean(self.log_ratio_particles) - self.log_z, 0.0)
-
-    @property
-    def log_reference_mass(self) -> float:
-        """Log share of the draws of non-zero density."""
-        return float(np.log(np.isfinite(self.log_ratio_draws).mean()))
-
-    def profile(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return temperatures and the ``D`` of the steps between them, from reweighted draws.
-
-        Returns
-        -------
-        betas : ndarray, shape (m + 1,)
-        discrepancy : ndarray, shape (m,)
-            In one step ``D``, in many small ones about the same ``sum D``: the variance of a
-            normal log ratio. Scaled to the discrepancy of the whole path.
-        """
-        betas = np.linspace(0, 1, _INTERVALS + 1)
-        log_u = self.log_ratio_draws[np.isfinite(self.log_ratio_draws)]
-        middle = 0.5 * (betas[1:] + betas[:-1])
-        speed = np.array([_reweighted_variance(log_u, beta) for beta in middle])
-        # Constant where it is too small to tell.
-        share = (speed + 1e-9) / (speed + 1e-9).sum()
-        return betas, self.discrepancy * share / _INTERVALS
-
-
-def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:
-    """Return the sampler of the reference of a path, its share of the prior included."""
-    share = float(path.prior_share)
-    samplers = [draw_prior, path.reference.sample]
-
-    def draw(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        return mixed_draws(seed, draws, np.array([share, 1 - share]), samplers)
-
-    return draw
 
 
 @double_precision
@@ -129,7 +60,7 @@ def fit_mixture(
     position: np.ndarray,
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
-    search: int = 0,
+    search: Search | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -144,46 +75,48 @@ def fit_mixture(
     seed
         Source of randomness.
     search
-        Evaluations of the density for the search for peaks that no particle has met.
+        How to search for modes that no particle has met; None: not at all.
 
     Returns
     -------
     FittedReference
     """
     seed_fit, seed_search = seed.spawn(2)
-    target = _Target(path, len(position))
+    target = TargetDensity(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    slope = gradient_array(path, position, 1.0)
-    target.evaluations += len(position)
+    slope = target.value_and_gradient(position)[1]
     mixture = _one_for_each_mode(position, slope, label)
     found = _fit(target, mixture, position, draw_prior, seed_fit)
-    if search and position.shape[1] <= MAX_DIMENSIONS:
+    if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         found = _add_peaks(target, mixture, found, position, draw_prior, seed_search, search)
     return replace(found, evaluations=target.evaluations)
 
 
 def _add_peaks(
-    target: "_Target",
+    target: TargetDensity,
     mixture: MixtureReference,
     found: FittedReference,
     position: np.ndarray,
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
-    search: int,
+    search: Search,
 ) -> FittedReference:
     """Search for peaks, and fit again with components for those that the mixture misses."""
-    seed_draws, *seeds = seed.spawn(1 + _MAX_PEAKS)
+    seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
     normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
-    near = draw_near_centres(normal, min(search, _MAX_SEARCH), seed_draws)
+    near = candidates(target, normal, position, draw_prior, seed_search, search)
     terms = target.evaluate(near)
+    open_ = np.isfinite(np.asarray(terms.log_posterior))
     for own in seeds:
         height = _log_ratio(found.path, near, terms, target) - found.log_z
-        if not height.max() > _LEAST_PEAK:
+        best = np.where(open_, height, -np.inf).argmax()
+        if not (open_[best] and height[best] > _LEAST_PEAK):
             break
-        peak = climb(target.path, near[height.argmax()])
-        if peak is None:
-            break
-        mixture = _with_peak(mixture, peak)
+        peak = climb(target.path, near[best])
+        open_[best] = False
+        if peak is None or peak.log_mass < found.log_z + np.log(_LEAST_MASS):
+            continue
+        mixture = _with_peak(mixture, peak.normal)
         found = _fit(target, mixture, position, draw_prior, own)
     return found
 
@@ -202,7 +135,7 @@ def _pair(normal: GaussianReference) -> tuple[Reference, Reference]:
 
 
 def _fit(
-    target: "_Target",
+    target: TargetDensity,
     mixture: MixtureReference,
     position: np.ndarray,
     draw_prior: Sampler,
@@ -214,55 +147,16 @@ def _fit(
     count = _DRAWS_PER_PARTICLE * len(position)
     draws = draw_start(start, draw_prior)(seed_fit, count)
     found = replace(start, reference=_pad(_fit_weights(start, draws, target)))
-    checked = draw_start(found, draw_prior)(seed_check, count)
+    checked, modes = draw_start(found, draw_prior)(seed_check, count), len(mixture.components) // 2
     return FittedReference(
         path=found,
         log_ratio_draws=_log_ratio(found, checked, target.evaluate(checked), target),
         log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
-        modes=len(mixture.components) // 2,
+        modes=modes,
         evaluations=target.evaluations,
+        membership=membership(found, checked, modes),
+        particle_share=membership(found, position, modes).mean(axis=0),
     )
-
-
-@dataclass
-class _Target:
-    """Densities of the target in batches of one size, for which they are compiled once."""
-
-    path: GeometricPath
-    size: int
-    evaluations: int = 0
-
-    def evaluate(self, position: np.ndarray) -> LogTerms:
-        """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
-        self.evaluations += len(position)
-        batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
-        joined = [jnp.concatenate(parts) for parts in zip(*batches, strict=True)]
-        return LogTerms(*(part[: len(position)] for part in joined))
-
-    def log_density(self, position: np.ndarray) -> np.ndarray:
-        """Return the log density of the target, shape ``(n,)``, at ``(n, d)`` positions."""
-        return np.asarray(self.evaluate(position).log_posterior)
-
-    def log_components(self, reference: Reference, position: np.ndarray) -> np.ndarray:
-        """Return the weighted log densities of a mixture's components, shape ``(J, n)``."""
-        batches = [_log_components(reference, batch) for batch in _batches(position, self.size)]
-        return np.concatenate(batches, axis=1)[:, : len(position)]
-
-
-def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
-    """Cut positions into batches, the last one filled up with its last row."""
-    padded = np.pad(position, ((0, -len(position) % size), (0, 0)), mode="edge")
-    return np.split(padded, len(padded) // size)
-
-
-@jax.jit
-def _evaluate(path: GeometricPath, position: np.ndarray) -> LogTerms:
-    return path.evaluate(jnp.asarray(position))
-
-
-@jax.jit
-def _log_components(reference: MixtureReference, position: np.ndarray) -> jax.Array:
-    return reference.log_components(jnp.asarray(position))
 
 
 def _one_for_each_mode(
@@ -275,7 +169,8 @@ def _one_for_each_mode(
         own = label == mode
         components += _pair(GaussianReference(*locate(position[own], slope[own])))
         weight += list(own.mean() * _SHARES)
-    return MixtureReference(np.array(weight), tuple(components))
+    share = np.array(weight)
+    return MixtureReference(share / share.sum(), tuple(components))
 
 
 def _pad(mixture: MixtureReference) -> MixtureReference:
@@ -291,7 +186,7 @@ def _pad(mixture: MixtureReference) -> MixtureReference:
     )
 
 
-def _fit_weights(path: ReferencePath, draws: np.ndarray, target: _Target) -> MixtureReference:
+def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) -> MixtureReference:
     """Return the reference of a path with weights fitted to its draws, shape ``(m, d)``."""
     reference = path.reference
     assert isinstance(reference, MixtureReference)
@@ -299,7 +194,7 @@ def _fit_weights(path: ReferencePath, draws: np.ndarray, target: _Target) -> Mix
     log_each = target.log_components(reference, draws) - np.log(first)[:, None]
     terms = target.evaluate(draws)
     log_prior, log_target = np.asarray(terms.log_prior), np.asarray(terms.log_posterior)
-    importance = _normalised(log_target - _defended(path, log_each, log_prior, first))
+    importance = normalised(log_target - _defended(path, log_each, log_prior, first))
     weight = first
     for _ in range(_ITERATIONS):
         log_mixture = _defended(path, log_each, log_prior, weight)
@@ -322,25 +217,10 @@ def _defended(
 
 
 def _log_ratio(
-    path: ReferencePath, position: np.ndarray, terms: LogTerms, target: _Target
+    path: ReferencePath, position: np.ndarray, terms: LogTerms, target: TargetDensity
 ) -> np.ndarray:
     """Return ``log f - log r``, shape ``(n,)``, with the terms of the target there."""
     log_each = target.log_components(path.reference, position)
     log_reference = _defended(path, log_each, np.asarray(terms.log_prior), np.ones(len(log_each)))
     log_ratio: np.ndarray = np.asarray(terms.log_posterior) - log_reference
     return log_ratio
-
-
-def _log_mean(log_u: np.ndarray) -> float:
-    return float(logsumexp(log_u) - np.log(len(log_u)))
-
-
-def _normalised(log_weight: np.ndarray) -> np.ndarray:
-    weight = np.exp(log_weight - log_weight.max())
-    return np.asarray(weight / weight.sum())
-
-
-def _reweighted_variance(log_u: np.ndarray, beta: float) -> float:
-    """Return the variance of ``log_u`` at ``beta``, from draws at 0."""
-    weight = _normalised(beta * log_u)
-    return float(weight @ np.square(log_u - weight @ log_u))

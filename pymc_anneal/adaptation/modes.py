@@ -20,8 +20,9 @@ _NEIGHBOURS = 8
 _POINTS = (np.arange(5) + 1) / 6
 # Depth of a valley in nats: shallower ones are noise of a ragged density, or one wide mode.
 _DEPTH = 2.0
-# Particles without which a group is too small for a fit, and joins the nearest other one.
-_LEAST = 4
+# Particles without which a group is too small for a fit, and the share of all particles in such
+# groups above which these are parts of a ragged mode and not modes.
+_LEAST, _MAX_ALONE = 4, 0.05
 
 
 def group_by_mode(
@@ -39,7 +40,8 @@ def group_by_mode(
     Returns
     -------
     ndarray of int, shape (n,)
-        Number of the mode of each particle, from 0, the largest mode first.
+        Number of the mode of each particle, from 0, the largest mode first; -1 for a few particles
+        that are alone in theirs.
     """
     spread = position.std(axis=0)
     scaled = position / np.where(spread > 0, spread, 1.0)
@@ -48,6 +50,11 @@ def group_by_mode(
     n = len(position)
     graph = coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(n, n))
     _, label = connected_components(graph, directed=False)
+    small = np.bincount(label)[label] < _LEAST
+    if 0 < small.mean() <= _MAX_ALONE:
+        found = np.full(n, -1)
+        found[~small] = _by_size(label[~small])
+        return found
     return _by_size(_join_small(label, scaled))
 
 

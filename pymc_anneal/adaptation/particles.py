@@ -30,7 +30,6 @@ from pymc_anneal.base.contracts import (
     Scalar,
     StepInfo,
     Transition,
-    gradient,
 )
 
 # Discrepancy of a step: a conditional effective sample size of exp(-1/4) = 78 % of the particles.
@@ -197,12 +196,32 @@ def _summarise(infos: Sequence[StepInfo]) -> tuple[jax.Array, ...]:
     return accept, stuck, nan[first], where
 
 
-_gradient = jax.jit(gradient)
+@jax.jit
+def _value_and_gradient(
+    path: Path, position: jax.Array, beta: Scalar
+) -> tuple[jax.Array, jax.Array]:
+    def total(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        log_density = path.log_density(path.evaluate(x), beta)
+        return log_density.sum(), log_density
+
+    (_, log_density), slope = jax.value_and_grad(total, has_aux=True)(position)
+    return log_density, slope
+
+
+def value_and_gradient(
+    path: Path, position: jax.Array | np.ndarray, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``log f_beta``, shape ``(n,)``, and its gradient, shape ``(n, d)``.
+
+    Compiled once for a path and a number of particles.
+    """
+    log_density, slope = _value_and_gradient(path, position, beta)
+    return np.asarray(log_density), np.asarray(slope)
 
 
 def gradient_array(path: Path, position: jax.Array | np.ndarray, beta: float) -> np.ndarray:
-    """Return the gradient of ``log f_beta``, shape ``(n, d)``, compiled once for a path."""
-    return np.asarray(_gradient(path, position, beta))
+    """Return the gradient of ``log f_beta``, shape ``(n, d)``."""
+    return value_and_gradient(path, position, beta)[1]
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:

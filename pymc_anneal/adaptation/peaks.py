@@ -1,33 +1,140 @@
-"""Search for peaks: narrow modes inside the bulk of the posterior that annealing passes by.
+"""Search for modes that annealing passes by.
 
-A peak of small prior mass and large likelihood is met by none of the particles on their way to the
-posterior (spike and slab: Brewer, Partay & Csanyi 2011, section 4). Draws from the components of a
-fitted mixture, drawn together to smaller and smaller scales, look for places where the target is
-far above the mixture. From the highest of them the search climbs to the top, and the curvature
-there gives the scale of a new component; its weight shows whether the peak holds mass.
+A mode of small prior mass and large likelihood is met by none of the particles on their way to the
+posterior, and one far from the others is lost if few particles reach it. Candidates are
+
+- draws from the components of a fitted mixture, drawn together to smaller and smaller scales, for
+  peaks in the bulk of the posterior (spike and slab: Brewer, Partay & Csanyi 2011, section 4);
+- the ends of climbs from draws of the prior;
+- the maxima of the branches of the model (`model/branches.py`);
+- the particles themselves, some of which may be alone in their mode.
+
+Where the target is far above the mixture, the search climbs to the top, and the curvature there
+gives the scale of a new component; its weight shows whether the peak holds mass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.paths.mixture_reference import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Scales of the draws, in units of those of the components.
 _SHRINK = 0.5 ** np.arange(1.0, 3.5, 0.5)
 # Largest dimension of a search: a peak is met by chance, and its curvature takes d gradients.
 MAX_DIMENSIONS = 200
+# Calls of the gradient for climbs from the prior, and from branch to branch.
+_MAX_CALLS, _MAX_BRANCH_CALLS = 30, 100
+# Branches that are climbed at a time, all of them if there are no more.
+_BRANCHES = 16
 _MAX_ITERATIONS = 200
 
 
+@dataclass(frozen=True)
+class Search:
+    """The effort of a search.
+
+    Attributes
+    ----------
+    draws : int
+        Draws near the centres of the components; at most, what fits in memory.
+    branches : Branches or None
+        The branches of the model; None if they are unknown.
+    """
+
+    draws: int
+    branches: Branches | None = None
+
+
+class Peak(NamedTuple):
+    """A peak of the target.
+
+    Attributes
+    ----------
+    normal : GaussianReference
+        The normal density of its curvature.
+    log_mass : float
+        Log of the mass of the peak if it is normal (Laplace), in nats.
+    """
+
+    normal: GaussianReference
+    log_mass: float
+
+
+def candidates(
+    target: TargetDensity,
+    components: Sequence[GaussianReference],
+    particles: np.ndarray,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+    search: Search,
+) -> np.ndarray:
+    """Return positions among which a mode that was missed may show.
+
+    Parameters
+    ----------
+    target
+        Density of the target; batches have as many positions as there are particles.
+    components
+        Normal components of a mixture, that of the largest mode first.
+    particles : ndarray, shape (n, d)
+    draw_prior
+        Draws from the prior.
+    seed
+        Source of randomness.
+    search
+        Effort.
+
+    Returns
+    -------
+    ndarray, shape (m, d)
+    """
+    seed_near, seed_prior, seed_branch = seed.spawn(3)
+    scale = np.asarray(components[0].scale)
+    near = draw_near_centres(components, search.draws, seed_near)
+    start = draw_prior(seed_prior, len(particles))
+    climbed, _ = climb_together(target.value_and_gradient, start, scale, _MAX_CALLS)
+    found = [near, climbed, particles]
+    if search.branches is not None and search.branches.terms:
+        found.append(_climb_branches(search.branches, particles, scale, seed_branch, target))
+    return np.concatenate(found)
+
+
+def _climb_branches(
+    branches: Branches,
+    particles: np.ndarray,
+    scale: np.ndarray,
+    seed: np.random.SeedSequence,
+    target: TargetDensity,
+) -> np.ndarray:
+    """Climb branches of the model from particles, shape ``(branches, d)``."""
+    rng = np.random.default_rng(seed)
+    choice = branches.choices(rng, _BRANCHES)
+    program = jax.jit(jax.vmap(jax.value_and_grad(branches.log_density)))
+
+    def evaluate(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        target.evaluations += len(position)
+        value, slope = program(position, choice)
+        return np.asarray(value), np.asarray(slope)
+
+    start = particles[rng.integers(len(particles), size=len(choice))]
+    return climb_together(evaluate, start, scale, _MAX_BRANCH_CALLS)[0]
+
+
 def draw_near_centres(
-    components: list[GaussianReference], draws: int, seed: np.random.SeedSequence
+    components: Sequence[GaussianReference], draws: int, seed: np.random.SeedSequence
 ) -> np.ndarray:
     """Draw around the centres of components at several small scales.
 
@@ -52,8 +159,8 @@ def draw_near_centres(
     return np.concatenate(found)
 
 
-def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
-    """Climb to a peak of the target and return the normal density of its curvature.
+def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
+    """Climb to a peak of the target and measure its curvature.
 
     Parameters
     ----------
@@ -63,13 +170,17 @@ def climb(path: GeometricPath, start: np.ndarray) -> GaussianReference | None:
 
     Returns
     -------
-    GaussianReference or None
+    Peak or None
         None if there is no peak with curvature in all directions.
     """
     log_density = _log_density(path)
-    top = maximise(log_density, start, maxiter=_MAX_ITERATIONS).position
-    scale = scale_of_curvature(-np.asarray(_hessian(path, top)))
-    return None if scale is None else GaussianReference(top, scale)
+    top = maximise(log_density, start, maxiter=_MAX_ITERATIONS)
+    scale = scale_of_curvature(-np.asarray(_hessian(path, top.position)))
+    if scale is None:
+        return None
+    normal = GaussianReference(top.position, scale)
+    at_top = float(normal.log_density(jnp.asarray(top.position[None]))[0])
+    return Peak(normal, top.value - at_top)
 
 
 @jax.jit

@@ -26,6 +26,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
@@ -220,6 +221,11 @@ class CompiledModel:
         reason = self.explain_unnormalised()
         if reason:
             raise NotImplementedError(f"{method} needs {reason}")
+
+    @cached_property
+    def branches(self) -> Branches:
+        """The branches of the model, with the data with which it was compiled."""
+        return Branches(self.model, self.variables, self._data)
 
     def explain_unnormalised(self) -> str:
         """Say what a reference other than the prior lacks and what to do; "" if nothing."""

@@ -60,6 +60,8 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     extra = _try_group(
         "data and further groups", lambda: session.target.extra_groups(drawn, session.seeds.prior)
     )
+    if stages.modes is not None:
+        extra["modes"] = stages.modes
     if stages.reverse:
         extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, stages.reverse.run))
     attrs = library_attrs() | {"sampling_time": seconds}
@@ -134,7 +136,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         pilots=[(p.log_z, p.log_z_mcse) for p in pilots if np.isfinite(p.log_z)],
         interrupted=last.interrupted or stages.interrupted,
         mcse=reverse.mcse if reverse else None,
-        doubts=reverse.doubts if reverse else (),
+        doubts=(*stages.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )
 

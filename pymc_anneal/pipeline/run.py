@@ -1,18 +1,21 @@
 """One call, from top to bottom.
 
     choose reference and path  ->  pilot  ->  trial, plan  ->  counted rounds  ->  reverse run
+                               ->  mode audit
 
 Only the choices and the pilot adapt. Whatever is counted runs with a frozen schedule and frozen
 kernels on random streams of its own, so that the estimate of Z is unbiased.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import xarray as xr
 
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.audit import audit_modes, find_constant_likelihood
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
@@ -38,6 +41,10 @@ class Stages:
     reverse : Reverse or None
     interrupted : bool
         Whether the reverse run was stopped, before or after its first block.
+    modes : Dataset or None
+        Table of the modes of the posterior; None if they were not looked for.
+    doubts : tuple of str
+        Doubts of the audit.
     """
 
     reference_choice: Choice
@@ -45,6 +52,8 @@ class Stages:
     forward: ForwardStages
     reverse: Reverse | None = None
     interrupted: bool = False
+    modes: xr.Dataset | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -90,7 +99,17 @@ def run_model(
         session, target.compiled, target.candidate(), transition, reference
     )
     paths = path.build(session, references.chosen, transition, moments_from)
-    return run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+    stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+    return stages if stages.forward.last.interrupted else _audited(session, target, stages)
+
+
+def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
+    """Return the stages with the mode audit and its doubts."""
+    audit = audit_modes(session, target, stages.forward)
+    doubts = find_constant_likelihood(target, stages.forward)
+    doubts += audit.doubts(target) if audit else []
+    modes = audit.dataset(target) if audit else None
+    return replace(stages, modes=modes, doubts=tuple(doubts))
 
 
 def _reference_is_free(settings: Settings, transition: Transition, path: PathChoice) -> bool:

@@ -38,6 +38,7 @@ class Seeds(NamedTuple):
     reverse: np.random.SeedSequence
     reference: np.random.SeedSequence
     path: np.random.SeedSequence
+    audit: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import xarray as xr
 
+from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import predicted_cost
 from pymc_anneal.base.contracts import Path
@@ -67,8 +68,8 @@ class RunCandidate:
         The candidate whose pilot gave the particles to which reference or path were fitted.
     fit_evaluations : int
         Evaluations of gradient or density of that fit.
-    one_step_variance : float
-        Variance of the log weights of a run of one step, if the fit measured it; else infinite.
+    fitted : FittedReference or None
+        The fit of the reference, if it is a mixture.
     """
 
     reference: str
@@ -78,12 +79,17 @@ class RunCandidate:
     pilot: Pilot | None = None
     built_from: "RunCandidate | None" = None
     fit_evaluations: int = 0
-    one_step_variance: float = np.inf
+    fitted: FittedReference | None = None
 
     @property
     def cost(self) -> float:
         """Predicted gradients per particle for a variance of one; infinite without a pilot."""
         return np.inf if self.pilot is None else predicted_cost(self.pilot)
+
+    @property
+    def one_step_variance(self) -> float:
+        """Variance of the log weights of a run of one step; infinite if no fit measured it."""
+        return np.inf if self.fitted is None else self.fitted.discrepancy
 
     @property
     def lineage(self) -> "tuple[RunCandidate, ...]":

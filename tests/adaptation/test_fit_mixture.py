@@ -1,5 +1,7 @@
 """Mixtures fitted to particles, and the measured discrepancy of their paths."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_mixture import FittedReference, draw_start, fit_mixture
+from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.base import LogTerms
 
 D, PRIOR_SD = 4, 5.0
@@ -80,7 +83,7 @@ class TestFit:
         with jax.enable_x64(True):
             terms = blind.path.evaluate(missed)
             ratio = np.asarray(terms.log_target - terms.log_reference)
-        unseen = FittedReference(blind.path, blind.log_ratio_draws, ratio, 1, 0)
+        unseen = replace(blind, log_ratio_particles=ratio)
         assert blind.modes == 1
         assert unseen.discrepancy > 1 > found.discrepancy
 
@@ -90,15 +93,17 @@ class TestProfile:
         # sum sqrt(D_k) over small steps is the length; for a normal log ratio its square is D.
         rng = np.random.default_rng(2)
         log_u = rng.normal(0, 0.7, 20_000)
-        found = FittedReference(fit(0.8, [205, 51]).path, log_u, log_u[:100], 1, 0)
+        found = replace(fit(0.8, [205, 51]), log_ratio_draws=log_u, log_ratio_particles=log_u[:100])
         betas, discrepancy = found.profile()
         assert betas[0] == 0
         assert betas[-1] == 1
         np.testing.assert_allclose(np.sqrt(discrepancy).sum() ** 2, found.discrepancy, rtol=0.05)
 
     def test_no_discrepancy(self) -> None:
-        path = fit(0.8, [205, 51]).path
-        betas, discrepancy = FittedReference(path, np.zeros(50), np.zeros(50), 1, 0).profile()
+        equal = replace(
+            fit(0.8, [205, 51]), log_ratio_draws=np.zeros(50), log_ratio_particles=np.zeros(50)
+        )
+        betas, discrepancy = equal.profile()
         assert (discrepancy == 0).all()
         assert len(betas) == len(discrepancy) + 1
 

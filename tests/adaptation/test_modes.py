@@ -58,11 +58,20 @@ def test_a_ring_is_one_mode() -> None:
     assert (group_by_mode(log_density, position) == 0).all()
 
 
-def test_a_few_stray_particles_join_the_nearest_mode() -> None:
-    centres = np.array([[-8.0], [8.0], [30.0]])
-    log_density, position = mixture(centres, 1.0, [100, 50, 2])
+CENTRES = np.array([[-8.0], [8.0], [30.0]])
+
+
+def test_a_few_particles_alone_are_marked() -> None:
+    log_density, position = mixture(CENTRES, 1.0, [100, 50, 2])
     label = group_by_mode(log_density, position)
-    np.testing.assert_array_equal(label, np.repeat([0, 1, 1], [100, 50, 2]))
+    np.testing.assert_array_equal(label, np.repeat([0, 1, -1], [100, 50, 2]))
+
+
+def test_many_particles_alone_join_the_nearest_mode() -> None:
+    # Valleys that cut off a tenth of the particles are those of a ragged density.
+    log_density, position = mixture(CENTRES, 1.0, [20, 5, 3])
+    label = group_by_mode(log_density, position)
+    np.testing.assert_array_equal(label, np.repeat([0, 1, 1], [20, 5, 3]))
 
 
 def test_few_particles() -> None:

@@ -8,7 +8,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
-from pymc_anneal.adaptation.peaks import climb, draw_near_centres
+from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres
 from pymc_anneal.base import LogTerms
 
 D, SLAB, SPIKE, SHIFT = 5, 0.5, 0.02, 0.05
@@ -36,21 +36,21 @@ def prior_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
 PATH = pma.GeometricPath(spike_and_slab)
 
 
-def fit(search: int):
+def fit(search: Search | None):
     seeds = np.random.SeedSequence(4).spawn(2)
     return fit_mixture(PATH, slab_draws(seeds[0], 256), prior_draws, seeds[1], search)
 
 
 class TestSearch:
     def test_a_spike_is_found(self) -> None:
-        found = fit(20_000)
+        found = fit(Search(20_000))
         weight = np.asarray(found.path.reference.weight).reshape(-1, 2).sum(axis=1)
         assert found.modes == 2
         assert weight[1] > 0.75  # 0.9 but for the floor under the weight of the slab
 
     def test_its_mass_is_in_the_evidence(self) -> None:
         # The prior is flat over both: the evidences with and without the spike differ by log 10.
-        assert fit(20_000).log_z - fit(0).log_z == pytest.approx(np.log(10), abs=0.1)
+        assert fit(Search(20_000)).log_z - fit(None).log_z == pytest.approx(np.log(10), abs=0.1)
 
     def test_one_mode_has_no_other_peak(self) -> None:
         def slab(x: jax.Array) -> LogTerms:
@@ -58,12 +58,14 @@ class TestSearch:
 
         seeds = np.random.SeedSequence(4).spawn(2)
         particles = slab_draws(seeds[0], 256)
-        found = fit_mixture(pma.GeometricPath(slab), particles, prior_draws, seeds[1], 20_000)
+        found = fit_mixture(
+            pma.GeometricPath(slab), particles, prior_draws, seeds[1], Search(20_000)
+        )
         assert found.modes == 1
 
 
 def test_the_search_is_counted() -> None:
-    assert fit(20_000).evaluations >= fit(0).evaluations + 20_000
+    assert fit(Search(20_000)).evaluations >= fit(None).evaluations + 20_000
 
 
 def test_draws_near_centres() -> None:
@@ -80,8 +82,10 @@ class TestClimb:
         with jax.enable_x64(True):
             peak = climb(PATH, np.full(D, SHIFT + SPIKE))
         assert peak is not None
-        np.testing.assert_allclose(peak.mean, SHIFT, atol=1e-4)
-        np.testing.assert_allclose(np.diag(np.asarray(peak.scale)), SPIKE, rtol=1e-2)
+        np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
+        np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), SPIKE, rtol=1e-2)
+        height = np.log(9.0) - D * np.log(10.0 * np.sqrt(2 * np.pi))
+        assert peak.log_mass == pytest.approx(height, abs=0.01)
 
     def test_no_peak(self) -> None:
         def saddle(x: jax.Array) -> LogTerms:

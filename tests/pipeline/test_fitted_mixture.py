@@ -23,12 +23,12 @@ def two_modes(share: float, d: int, distance: float) -> tuple[pm.Model, float]:
 
 
 def wells() -> tuple[pm.Model, float]:
-    """Return a model with 16 modes, more than the mixture has components."""
+    """Return a model with 32 modes, more than a mixture has components."""
     with pm.Model() as model:
-        x = pm.Normal("x", 0, 2, shape=4)
+        x = pm.Normal("x", 0, 2, shape=5)
         pm.Potential("wells", pt.logaddexp(-3.125 * (x - 2) ** 2, -3.125 * (x + 2) ** 2).sum())
     variance = 4 + 0.16
-    return model, 4 * (np.log(2) - 2 / variance + 0.5 * np.log(0.16 / variance))
+    return model, 5 * (np.log(2) - 2 / variance + 0.5 * np.log(0.16 / variance))
 
 
 def run(model: pm.Model, **kwargs):

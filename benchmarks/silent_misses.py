@@ -1,0 +1,260 @@
+"""Count runs with a wrong evidence and the verdict "trust", on posteriors that hide their modes.
+
+    python benchmarks/silent_misses.py --seeds 20
+    python benchmarks/silent_misses.py --problems pair --reference prior --seeds 10
+
+The problems, with exact evidences:
+
+- `slab`: spike and slab in a box (Brewer, Partay & Csanyi 2011; the test of DNest4), in 5, 10 and
+  20 dimensions, with the spike at the centre of the slab and beside it.
+- `pair`: two normal modes in ten dimensions, with several weights, distances and scales.
+- `corner`: half of the posterior in a spike of width 1e-3 in the corner of a ten-dimensional box.
+- `several`: five modes in two dimensions; the many-well density; a mixture of two normals with
+  both labellings.
+- `scales`: two modes in three dimensions whose scales differ by a factor of 100.
+
+A run is "wrong" if it is more than four standard errors off, and at least 1e-3 nats.
+"""
+
+import argparse
+import time
+import warnings
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from scipy import integrate, special, stats
+
+import pymc_anneal as pma
+
+warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
+
+# Standard errors off from which a run is wrong.
+LIMIT = 4.0
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A model and its exact log evidence."""
+
+    name: str
+    build: Callable[[], pm.Model]
+    log_evidence: float
+
+
+def log_normal(x, mean, sd, d: int):
+    """Return the log density of independent normals with one scale, summed over ``d``."""
+    return -0.5 * ((x - mean) ** 2).sum() / sd**2 - d * np.log(sd * np.sqrt(2 * np.pi))
+
+
+def slab(d: int, shift: float) -> Hidden:
+    """Spike and slab: 100 N(x; shift, 0.01) + N(x; 0, 0.1) in the unit box around zero."""
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Uniform("x", -0.5, 0.5, shape=d)
+            spike, wide = log_normal(x, shift, 0.01, d), log_normal(x, 0.0, 0.1, d)
+            pm.Potential("data", pt.logaddexp(np.log(100) + spike, wide))
+        return model
+
+    inside = d * np.log(np.diff(stats.norm.cdf([-0.5, 0.5], scale=0.1))[0])
+    return Hidden(f"slab {d}-d shift {shift}", build, np.logaddexp(np.log(100), inside))
+
+
+def pair(weight: float, distance: float, ratio: float, d: int = 10, sd: float = 0.05) -> Hidden:
+    """Two normal modes: the first of ``weight``, the second ``ratio`` times as wide.
+
+    ``distance`` is that of the centres, in standard deviations of the wider mode in all directions
+    together.
+    """
+    centre = 0.5 * distance * sd * ratio / np.sqrt(d)
+    prior_sd = 3.0
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, prior_sd, shape=d)
+            first = np.log(weight) + log_normal(x, centre, sd, d)
+            second = np.log1p(-weight) + log_normal(x, -centre, ratio * sd, d)
+            pm.Potential("data", pt.logaddexp(first, second))
+        return model
+
+    def log_product(own_sd):
+        return d * stats.norm.logpdf(centre, 0, np.hypot(prior_sd, own_sd))
+
+    first = np.log(weight) + log_product(sd)
+    second = np.log1p(-weight) + log_product(ratio * sd)
+    name = f"pair {weight} at {distance} sd, scales 1:{ratio}"
+    return Hidden(name, build, float(np.logaddexp(first, second)))
+
+
+def corner(d: int = 10, width: float = 1e-3) -> Hidden:
+    """Half of the mass in a spike near the corner of a box, half in the flat rest."""
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Uniform("x", 0, 1, shape=d)
+            pm.Potential("data", pt.logaddexp(0.0, log_normal(x, 0.95, width, d)))
+        return model
+
+    return Hidden(f"corner {d}-d", build, float(np.log(2)))
+
+
+def five_modes() -> Hidden:
+    """Five modes in two dimensions, of weights 0.1 to 0.3."""
+    centres = np.array([[-6.0, -6], [6, -5], [0, 0], [-5, 6], [7, 7]])
+    weight, sd = np.array([0.3, 0.25, 0.2, 0.15, 0.1]), 0.3
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 6, shape=2)
+            each = -0.5 * ((x - centres) ** 2).sum(axis=1) / sd**2 - 2 * np.log(
+                sd * np.sqrt(2 * np.pi)
+            )
+            pm.Potential("data", pt.logsumexp(each + np.log(weight)))
+        return model
+
+    height = stats.norm.logpdf(centres, 0, np.hypot(6, sd)).sum(axis=1)
+    return Hidden("five modes", build, float(special.logsumexp(height + np.log(weight))))
+
+
+def many_well(wells: int = 4) -> Hidden:
+    """Double wells in each of several dimensions: 2^wells modes."""
+
+    def log_well(x):
+        return -(x**4) + 6 * x**2 + 0.5 * x
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 2, shape=wells)
+            pm.Potential("data", log_well(x).sum())
+        return model
+
+    one = integrate.quad(
+        lambda x: np.exp(log_well(x)) * stats.norm.pdf(x, 0, 2), -6, 6, points=[-1.7, 1.7]
+    )[0]
+    return Hidden(f"{2**wells} wells", build, wells * float(np.log(one)))
+
+
+def labels() -> Hidden:
+    """Means of a mixture of two normals, whose labels can be exchanged."""
+    y = np.array([-2.1, -1.7, -2.6, -1.9, 2.2, 1.8, 2.4, 1.6, 2.9])
+
+    def build():
+        with pm.Model() as model:
+            mu = pm.Normal("mu", 0, 5, shape=2)
+            pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=0.7, observed=y)
+        return model
+
+    grid = np.linspace(-15, 15, 3001)
+    log_each = stats.norm.logpdf(y[:, None], grid, 0.7) - np.log(2)
+    both = np.logaddexp(log_each[:, :, None], log_each[:, None, :1501]).sum(axis=0)
+    both += stats.norm.logpdf(grid, 0, 5)[:, None] + stats.norm.logpdf(grid[:1501], 0, 5)
+    step = grid[1] - grid[0]
+    # Half of the plane by symmetry; the line in the middle counts half.
+    edge = np.ones(1501)
+    edge[-1] = 0.5
+    total = special.logsumexp(both + np.log(edge)) + 2 * np.log(step) + np.log(2)
+    return Hidden("labels", build, float(total))
+
+
+def scales() -> Hidden:
+    """Two modes in three dimensions: 0.7 of scale 0.02 and 0.3 of scale 2."""
+
+    def build():
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 10, shape=3)
+            narrow = np.log(0.7) + log_normal(x, -5.0, 0.02, 3)
+            pm.Potential("data", pt.logaddexp(narrow, np.log(0.3) + log_normal(x, 5.0, 2.0, 3)))
+        return model
+
+    narrow = np.log(0.7) + 3 * stats.norm.logpdf(5, 0, np.hypot(10, 0.02))
+    wide = np.log(0.3) + 3 * stats.norm.logpdf(5, 0, np.hypot(10, 2))
+    return Hidden("scales", build, float(np.logaddexp(narrow, wide)))
+
+
+PROBLEMS: dict[str, list[Callable[[], Hidden]]] = {
+    "slab": [partial(slab, d, shift) for d in (5, 10, 20) for shift in (0.0, 0.031)],
+    "pair": [
+        partial(pair, weight, distance, ratio)
+        for weight, distance, ratio in (
+            (0.5, 4.0, 1.0),
+            (0.8, 10.0, 1.0),
+            (0.95, 38.0, 1.0),
+            (0.98, 40.0, 1.0),
+            (0.2, 12.0, 3.0),
+            (0.5, 8.0, 10.0),
+            (0.5, 4.0, 100.0),
+            (0.02, 10.0, 10.0),
+            (0.98, 10.0, 10.0),
+        )
+    ],
+    "corner": [corner],
+    "several": [five_modes, many_well, labels],
+    "scales": [scales],
+}
+
+
+def run(problem: Hidden, model, reference: str, seed: int) -> tuple[float, str, float, int]:
+    """Return the error in standard errors, the verdict, the log evidence, the evaluations."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        idata = pma.sample_ais(
+            model=model, reference=reference, random_seed=seed, progressbar=False
+        )
+    found = pma.log_evidence(idata)
+    off = found.log_evidence - problem.log_evidence
+    z = 0.0 if abs(off) < 1e-3 else off / max(found.mcse, 1e-300)
+    spent = int(idata["evidence"]["evaluations"])
+    return z, found.verdict.status, found.log_evidence, spent
+
+
+def outcome(z: float, status: str) -> str:
+    """Return one of "right", "doubted" and "SILENT"."""
+    if abs(z) <= LIMIT:
+        return "right" if status == "trust" else "right, doubted"
+    return "SILENT" if status == "trust" else "wrong, doubted"
+
+
+def main() -> None:
+    """Print one line for each problem, and the totals."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--reference", default="auto")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--name", default="", help="only problems whose name contains this")
+    options = parser.parse_args()
+    total: Counter[str] = Counter()
+    for build in (b for name in options.problems for b in PROBLEMS[name]):
+        problem = build()
+        if options.name not in problem.name:
+            continue
+        model, begin, found = problem.build(), time.process_time(), []
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            try:
+                found.append(run(problem, model, options.reference, seed))
+            except ValueError as error:
+                print(f"  seed {seed}: {error}")
+                total["refused"] += 1
+        if not found:
+            continue
+        counts = Counter(outcome(z, status) for z, status, _, _ in found)
+        total += counts
+        print(
+            f"{problem.name:34} exact {problem.log_evidence:9.3f}  z "
+            f"{' '.join(f'{z:.1f}' for z, *_ in found)}  evaluations "
+            f"{np.median([spent for *_, spent in found]):.3g}, "
+            f"{(time.process_time() - begin) / len(found):.1f} CPU s a run  {dict(counts)}",
+            flush=True,
+        )
+    print(dict(total))
+
+
+if __name__ == "__main__":
+    main()

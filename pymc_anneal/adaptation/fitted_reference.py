@@ -1,0 +1,160 @@
+"""A mixture fitted to particles of the target, and what it costs to start there.
+
+The discrepancy of the whole path in one step, ``D = log(E_r[u^2] / E_r[u]^2)`` with ``u = f / r``,
+is estimated from both ends: from draws of the reference, and as ``log(E_f[u] / E_r[u])`` from the
+particles, which see what the draws miss. The larger one counts.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from scipy.special import logsumexp
+
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.paths.geometric import ReferencePath
+from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler, mixed_draws
+from pymc_anneal.paths.references import GaussianReference
+
+# Intervals of the profile of a path that is short enough to be measured without moves.
+_INTERVALS = 8
+# Share of a mode among the particles, relative to its share in the evidence, below which the
+# particles have not met it.
+_MET = 0.25
+
+
+@dataclass(frozen=True)
+class FittedReference:
+    """A reference fitted to particles, and the ratios ``u = f / r`` at both ends of its path.
+
+    Attributes
+    ----------
+    path : ReferencePath
+        The path from the reference, which has a share of the prior, to the target.
+    log_ratio_draws, log_ratio_particles : ndarray, shapes (m,) and (n,)
+        ``log f - log r`` at draws of the reference and at the particles.
+    modes : int
+        Number of modes; each has two components of the reference, the first ones.
+    evaluations : int
+        Evaluations of gradient or density.
+    membership : ndarray, shape (m, modes)
+        Share that each mode has in the reference at its draws.
+    particle_share : ndarray, shape (modes,)
+        Share of the particles in each mode.
+    """
+
+    path: ReferencePath
+    log_ratio_draws: np.ndarray
+    log_ratio_particles: np.ndarray
+    modes: int
+    evaluations: int
+    membership: np.ndarray
+    particle_share: np.ndarray
+
+    @property
+    def log_z(self) -> float:
+        """Importance sampling estimate of the log evidence, in nats; for comparison only."""
+        return _log_mean(self.log_ratio_draws)
+
+    @property
+    def discrepancy(self) -> float:
+        """``D`` of the whole path, the larger of the estimates from both ends."""
+        from_draws = _log_mean(2 * self.log_ratio_draws) - 2 * self.log_z
+        return max(from_draws, _log_mean(self.log_ratio_particles) - self.log_z, 0.0)
+
+    @property
+    def log_reference_mass(self) -> float:
+        """Log share of the draws of non-zero density."""
+        return float(np.log(np.isfinite(self.log_ratio_draws).mean()))
+
+    @property
+    def components(self) -> tuple[GaussianReference, ...]:
+        """Normal component of each mode."""
+        reference = self.path.reference
+        assert isinstance(reference, MixtureReference)
+        normal = [c for c in reference.components if isinstance(c, GaussianReference)]
+        return tuple(normal[: self.modes])
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the evidence that each mode holds, shape ``(modes,)``."""
+        weight = normalised(self.log_ratio_draws)
+        share: np.ndarray = weight @ self.membership
+        return share
+
+    @property
+    def unmet_share(self) -> float:
+        """Share of the evidence in modes that no particle has met, or far too few."""
+        share = self.share
+        return float(share[self.particle_share < _MET * share].sum())
+
+    def profile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return temperatures and the ``D`` of the steps between them, from reweighted draws.
+
+        Returns
+        -------
+        betas : ndarray, shape (m + 1,)
+        discrepancy : ndarray, shape (m,)
+            In one step ``D``, in many small ones about the same ``sum D``: the variance of a
+            normal log ratio. Scaled to the discrepancy of the whole path.
+        """
+        betas = np.linspace(0, 1, _INTERVALS + 1)
+        log_u = self.log_ratio_draws[np.isfinite(self.log_ratio_draws)]
+        middle = 0.5 * (betas[1:] + betas[:-1])
+        speed = np.array([_reweighted_variance(log_u, beta) for beta in middle])
+        # Constant where it is too small to tell.
+        share = (speed + 1e-9) / (speed + 1e-9).sum()
+        return betas, self.discrepancy * share / _INTERVALS
+
+
+def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:
+    """Return the sampler of the reference of a path, its share of the prior included."""
+    share = float(path.prior_share)
+    samplers = [draw_prior, path.reference.sample]
+
+    def draw(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        return mixed_draws(seed, draws, np.array([share, 1 - share]), samplers)
+
+    return draw
+
+
+@double_precision
+def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndarray:
+    """Return the share that each mode has in a mixture at positions.
+
+    Parameters
+    ----------
+    path
+        The path from the mixture.
+    position : ndarray, shape (n, d)
+    modes
+        Number of modes; each has two components, the first ones.
+
+    Returns
+    -------
+    ndarray, shape (n, modes)
+        Rows sum to one.
+    """
+    reference = path.reference
+    assert isinstance(reference, MixtureReference)
+    log_each = np.asarray(reference.log_components(jnp.asarray(position)))[: 2 * modes]
+    log_mode = np.logaddexp(log_each[::2], log_each[1::2])
+    share: np.ndarray = np.exp(log_mode - logsumexp(log_mode, axis=0)).T
+    return share
+
+
+def _log_mean(log_u: np.ndarray) -> float:
+    return float(logsumexp(log_u) - np.log(len(log_u)))
+
+
+def normalised(log_weight: np.ndarray) -> np.ndarray:
+    """Return weights that sum to one, shape ``(n,)``."""
+    weight = np.exp(log_weight - log_weight.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _reweighted_variance(log_u: np.ndarray, beta: float) -> float:
+    """Return the variance of ``log_u`` at ``beta``, from draws at 0."""
+    weight = normalised(beta * log_u)
+    return float(weight @ np.square(log_u - weight @ log_u))

@@ -1,0 +1,72 @@
+"""The density of a target at many positions, in batches of one size.
+
+Programs are compiled for a size of batch; what they cost is counted.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pymc_anneal.adaptation.particles import value_and_gradient
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.paths.mixture_reference import MixtureReference
+from pymc_anneal.paths.references import Reference
+
+
+@dataclass
+class TargetDensity:
+    """Densities of a target, counted.
+
+    Attributes
+    ----------
+    path : GeometricPath
+        The path from the prior; its end is the target.
+    size : int
+        Positions in a batch.
+    evaluations : int
+        Evaluations of gradient or density up to now.
+    """
+
+    path: GeometricPath
+    size: int
+    evaluations: int = 0
+
+    def evaluate(self, position: np.ndarray) -> LogTerms:
+        """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
+        self.evaluations += len(position)
+        batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
+        joined = [jnp.concatenate(parts) for parts in zip(*batches, strict=True)]
+        return LogTerms(*(part[: len(position)] for part in joined))
+
+    def log_density(self, position: np.ndarray) -> np.ndarray:
+        """Return the log density, shape ``(n,)``, at ``(n, d)`` positions."""
+        return np.asarray(self.evaluate(position).log_posterior)
+
+    def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the log density and its gradient at one batch, shapes ``(n,)`` and ``(n, d)``."""
+        self.evaluations += len(position)
+        return value_and_gradient(self.path, position, 1.0)
+
+    def log_components(self, reference: Reference, position: np.ndarray) -> np.ndarray:
+        """Return the weighted log densities of a mixture's components, shape ``(J, n)``."""
+        batches = [_log_components(reference, batch) for batch in _batches(position, self.size)]
+        return np.concatenate(batches, axis=1)[:, : len(position)]
+
+
+def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
+    """Cut positions into batches, the last one filled up with its last row."""
+    padded = np.pad(position, ((0, -len(position) % size), (0, 0)), mode="edge")
+    return np.split(padded, len(padded) // size)
+
+
+@jax.jit
+def _evaluate(path: GeometricPath, position: np.ndarray) -> LogTerms:
+    return path.evaluate(jnp.asarray(position))
+
+
+@jax.jit
+def _log_components(reference: MixtureReference, position: np.ndarray) -> jax.Array:
+    return reference.log_components(jnp.asarray(position))

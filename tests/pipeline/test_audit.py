@@ -1,0 +1,88 @@
+"""The mode audit: modes that a run has missed are named."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import required_group
+from tests.pipeline.test_fitted_mixture import two_modes
+
+
+def spike_and_slab(d: int, shift: float = 0.031) -> tuple[pm.Model, float]:
+    """The test of DNest4: a spike that holds 100 of 101 parts in the bulk of a slab."""
+
+    def log_normal(x, mean: float, sd: float):
+        return -0.5 * ((x - mean) ** 2).sum() / sd**2 - d * np.log(sd * np.sqrt(2 * np.pi))
+
+    with pm.Model() as model:
+        x = pm.Uniform("x", -0.5, 0.5, shape=d)
+        spike = np.log(100) + log_normal(x, shift, 0.01)
+        pm.Potential("data", pt.logaddexp(spike, log_normal(x, 0.0, 0.1)))
+    return model, float(np.log(101))
+
+
+def run(model: pm.Model, **arguments):
+    return pma.sample_ais(model=model, progressbar=False, random_seed=5, **arguments)
+
+
+@pytest.fixture(scope="module")
+def slab():
+    model, log_evidence = spike_and_slab(10)
+    return pma.compile_model(model), log_evidence
+
+
+class TestSpikeAndSlab:
+    def test_the_spike_is_found(self, slab) -> None:
+        model, log_evidence = slab
+        idata = run(model)
+        found = pma.log_evidence(idata)
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+        assert found.verdict.trusted
+        modes = idata["modes"]
+        assert np.asarray(modes["mode_share"]).max() == pytest.approx(100 / 101, abs=0.01)
+        tallest = int(np.asarray(modes["mode_share"]).argmax())
+        np.testing.assert_allclose(np.asarray(modes["x"])[tallest], 0.031, atol=1e-3)
+        shares = np.asarray(modes["mode_share_of_run"])
+        np.testing.assert_allclose(shares, np.asarray(modes["mode_share"]), atol=0.01)
+
+    def test_a_run_that_misses_it_says_so(self, slab) -> None:
+        model, log_evidence = slab
+        idata = run(model, reference="prior")
+        found = pma.log_evidence(idata)
+        assert abs(found.log_evidence - log_evidence) > 10 * found.mcse
+        assert found.verdict.status == "do not trust"
+        assert "a mode at x = [0.031" in str(found.verdict)
+
+
+class TestNoAlarm:
+    @pytest.mark.parametrize("reference", ["auto", "prior"])
+    def test_both_modes_were_found(self, reference: str) -> None:
+        model, _ = two_modes(0.8, 3, 6.0)
+        idata = run(model, reference=reference)
+        assert pma.log_evidence(idata).verdict.trusted
+        share = np.sort(np.asarray(idata["modes"]["mode_share_of_run"]))
+        np.testing.assert_allclose(share, [0.2, 0.8], atol=0.06)
+
+    def test_the_evidence_is_that_of_the_modes(self) -> None:
+        model, log_evidence = two_modes(0.8, 3, 6.0)
+        mass = np.asarray(run(model)["modes"]["mode_log_mass"])
+        assert np.logaddexp.reduce(mass) == pytest.approx(log_evidence, abs=0.1)
+
+
+def test_a_constant_likelihood_is_doubted() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Potential("data", 0.0 * x)
+    verdict = pma.log_evidence(run(model)).verdict
+    assert verdict.status == "do not trust"
+    assert "the same value at all particles" in str(verdict)
+
+
+def test_no_table_where_nothing_was_planned() -> None:
+    model, _ = two_modes(0.8, 2, 6.0)
+    idata = run(model, reference="prior", steps=20)
+    with pytest.raises(ValueError, match="modes"):
+        required_group(idata, "modes", "sample_ais")
