@@ -163,7 +163,9 @@ def _first_curvature(climbs: _Climbs, scale: np.ndarray, curvature: np.ndarray) 
 
 def _precondition(scale: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Multiply by the covariance of a scale, rows of shape ``(n, d)``."""
-    return np.asarray(slope @ scale @ scale.T if scale.ndim == 2 else slope * scale**2)
+    if scale.ndim == 2:
+        return np.asarray(slope @ scale @ scale.T)
+    return np.asarray(slope * scale**2)
 
 
 def _length(scale: np.ndarray, direction: np.ndarray) -> np.ndarray:

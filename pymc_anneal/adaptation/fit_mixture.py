@@ -25,7 +25,7 @@ from pymc_anneal.adaptation.fitted_reference import (
 )
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
-from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.target_density import TargetDensity, pad_components
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
@@ -146,7 +146,7 @@ def _fit(
     start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
     count = _DRAWS_PER_PARTICLE * len(position)
     draws = draw_start(start, draw_prior)(seed_fit, count)
-    found = replace(start, reference=_pad(_fit_weights(start, draws, target)))
+    found = replace(start, reference=pad_components(_fit_weights(start, draws, target)))
     checked, modes = draw_start(found, draw_prior)(seed_check, count), len(mixture.components) // 2
     return FittedReference(
         path=found,
@@ -171,19 +171,6 @@ def _one_for_each_mode(
         weight += list(own.mean() * _SHARES)
     share = np.array(weight)
     return MixtureReference(share / share.sum(), tuple(components))
-
-
-def _pad(mixture: MixtureReference) -> MixtureReference:
-    """Fill a mixture up with components of weight zero: the next fit may find another number.
-
-    Programs are compiled for a number of components, which is doubled from one mode on.
-    """
-    modes = len(mixture.components) // 2
-    missing = 2 ** int(np.ceil(np.log2(modes))) - modes
-    return MixtureReference(
-        np.concatenate([np.asarray(mixture.weight), np.zeros(2 * missing)]),
-        (*mixture.components, *mixture.components[:2] * missing),
-    )
 
 
 def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) -> MixtureReference:

@@ -52,8 +52,23 @@ class TargetDensity:
 
     def log_components(self, reference: Reference, position: np.ndarray) -> np.ndarray:
         """Return the weighted log densities of a mixture's components, shape ``(J, n)``."""
-        batches = [_log_components(reference, batch) for batch in _batches(position, self.size)]
-        return np.concatenate(batches, axis=1)[:, : len(position)]
+        assert isinstance(reference, MixtureReference)
+        count, padded = len(reference.components), pad_components(reference)
+        batches = [_log_components(padded, batch) for batch in _batches(position, self.size)]
+        return np.concatenate(batches, axis=1)[:count, : len(position)]
+
+
+def pad_components(mixture: MixtureReference) -> MixtureReference:
+    """Fill a mixture up with components of weight zero: the next fit may find another number.
+
+    Programs are compiled for a number of components, which is doubled from one mode on.
+    """
+    modes = len(mixture.components) // 2
+    missing = 2 ** int(np.ceil(np.log2(modes))) - modes
+    return MixtureReference(
+        np.concatenate([np.asarray(mixture.weight), np.zeros(2 * missing)]),
+        (*mixture.components, *mixture.components[:2] * missing),
+    )
 
 
 def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
