@@ -4,7 +4,7 @@ from pymc_anneal import rbm
 from pymc_anneal._version import __version__ as __version__
 from pymc_anneal.adaptation import fit_reference, laplace_reference
 from pymc_anneal.base import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
-from pymc_anneal.evidence import LogEvidence, Verdict, bridge_evidence
+from pymc_anneal.evidence import EvidenceWarning, LogEvidence, Verdict, bridge_evidence
 from pymc_anneal.execution import Checkpoint
 from pymc_anneal.model import CompiledModel, compile_model
 from pymc_anneal.paths import (
@@ -99,6 +99,7 @@ __all__ = [
     "Transition",
     "Tuning",
     "Verdict",
+    "EvidenceWarning",
     "bridge_evidence",
     "calibrate",
     "compare",

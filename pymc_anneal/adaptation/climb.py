@@ -143,10 +143,11 @@ def _direction(climbs: _Climbs, scale: np.ndarray) -> np.ndarray:
     """Return the directions of L-BFGS by the recursion of two loops, shape ``(n, d)``."""
     curvature = (climbs.moves * climbs.changes).sum(axis=2)
     inverse = np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > 0)
-    slope, alphas = climbs.slope.copy(), []
+    slope, alphas = climbs.slope.copy(), list[np.ndarray]()
     for move, change, rho in zip(climbs.moves, climbs.changes, inverse, strict=True):
         alphas.append(rho * (move * slope).sum(axis=1))
         slope -= alphas[-1][:, None] * change
+    direction: np.ndarray
     direction = _precondition(scale, slope) * _first_curvature(climbs, scale, curvature)[:, None]
     for i in reversed(range(_MEMORY)):
         beta = inverse[i] * (climbs.changes[i] * direction).sum(axis=1)
@@ -163,9 +164,8 @@ def _first_curvature(climbs: _Climbs, scale: np.ndarray, curvature: np.ndarray) 
 
 def _precondition(scale: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Multiply by the covariance of a scale, rows of shape ``(n, d)``."""
-    if scale.ndim == 2:
-        return np.asarray(slope @ scale @ scale.T)
-    return np.asarray(slope * scale**2)
+    product: np.ndarray = slope @ scale @ scale.T if scale.ndim == 2 else slope * scale**2
+    return product
 
 
 def _length(scale: np.ndarray, direction: np.ndarray) -> np.ndarray:

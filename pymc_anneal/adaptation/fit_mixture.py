@@ -7,7 +7,9 @@ sampling with the mixture itself (Cappe, Douc, Guillin, Marin & Robert 2008, eq.
 
     w_j <- sum_i W_i w_j r_j(x_i) / r(x_i),
 
-bounded below, so that no component is given up.
+bounded below, so that no component is given up. Components for modes that no particle has met come
+from a search (`peaks.py`). Those for skewed tails have the mean and the covariance of the particles
+under the weights ``f / r``, which are large where the mixture is too low.
 """
 
 from dataclasses import replace
@@ -16,7 +18,7 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-from pymc_anneal.adaptation.fit_reference import locate
+from pymc_anneal.adaptation.fit_reference import MAX_DENSE, locate
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
@@ -24,7 +26,8 @@ from pymc_anneal.adaptation.fitted_reference import (
     normalised,
 )
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
+from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
+from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity, pad_components
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
@@ -41,11 +44,14 @@ _SHARES, _DEGREES_OF_FREEDOM = np.array([0.8, 0.2]), 5.0
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
-# at the mode of a skewed density it is about 1. Share of a peak before the weights are fitted, and
-# the largest number of climbs.
-_LEAST_PEAK, _PEAK_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
-# Share of the evidence that a peak has to hold.
-_LEAST_MASS = 1e-3
+# at the mode of a skewed density it is about 1. Share of a new component before the weights are
+# fitted, and the largest number of climbs.
+_LEAST_PEAK, _NEW_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
+# Share of the evidence that a peak has to hold; climbs in a row to tops that are known, or none,
+# after which the search ends: the others lead there too.
+_LEAST_MASS, _MAX_FAILURES = 1e-3, 2
+# Discrepancy from which components are added for tails, and their number.
+_FAR, _MAX_TAILS = 0.3, 3
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
@@ -81,14 +87,18 @@ def fit_mixture(
     -------
     FittedReference
     """
-    seed_fit, seed_search = seed.spawn(2)
+    seed_fit, seed_search, seed_tails = seed.spawn(3)
     target = TargetDensity(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
     slope = target.value_and_gradient(position)[1]
     mixture = _one_for_each_mode(position, slope, label)
-    found = _fit(target, mixture, position, draw_prior, seed_fit)
+    modes = len(mixture.components) // 2
+    found = _fit(target, mixture, position, draw_prior, seed_fit, modes)
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
-        found = _add_peaks(target, mixture, found, position, draw_prior, seed_search, search)
+        mixture, found = _add_peaks(
+            target, mixture, found, position, draw_prior, seed_search, search
+        )
+    found = _add_tails(target, mixture, found, position, draw_prior, seed_tails)
     return replace(found, evaluations=target.evaluations)
 
 
@@ -100,32 +110,61 @@ def _add_peaks(
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
     search: Search,
-) -> FittedReference:
+) -> tuple[MixtureReference, FittedReference]:
     """Search for peaks, and fit again with components for those that the mixture misses."""
     seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
     normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
     near = candidates(target, normal, position, draw_prior, seed_search, search)
     terms = target.evaluate(near)
     open_ = np.isfinite(np.asarray(terms.log_posterior))
+    failures = 0
     for own in seeds:
         height = _log_ratio(found.path, near, terms, target) - found.log_z
         best = np.where(open_, height, -np.inf).argmax()
-        if not (open_[best] and height[best] > _LEAST_PEAK):
+        if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
             break
         peak = climb(target.path, near[best])
         open_[best] = False
-        if peak is None or peak.log_mass < found.log_z + np.log(_LEAST_MASS):
+        if peak is None or not _is_new(peak, found, target):
+            failures += 1
             continue
-        mixture = _with_peak(mixture, peak.normal)
-        found = _fit(target, mixture, position, draw_prior, own)
-    return found
+        mixture, failures = _with_component(mixture, peak.normal), 0
+        found = _fit(target, mixture, position, draw_prior, own, len(mixture.components) // 2)
+    return mixture, found
 
 
-def _with_peak(mixture: MixtureReference, peak: GaussianReference) -> MixtureReference:
-    """Return a mixture with two components at a peak, of small weight."""
+def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
+    """Whether a peak holds mass, and the mixture is far below it."""
+    top = np.asarray(peak.normal.mean)[None]
+    height = _log_ratio(found.path, top, target.evaluate(top), target)[0] - found.log_z
+    return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
+
+
+def _add_tails(
+    target: TargetDensity,
+    mixture: MixtureReference,
+    found: FittedReference,
+    position: np.ndarray,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+) -> FittedReference:
+    """Add components where the target is above the mixture, and return the best fit."""
+    fits = [found]
+    for own in seed.spawn(_MAX_TAILS):
+        if fits[-1].discrepancy < _FAR:
+            break
+        weight = normalised(fits[-1].log_ratio_particles)
+        scale = estimate_scale(position, weight, largest=MAX_DENSE)
+        mixture = _with_component(mixture, GaussianReference(weight @ position, scale))
+        fits.append(_fit(target, mixture, position, draw_prior, own, found.modes))
+    return min(fits, key=lambda fit: fit.discrepancy)
+
+
+def _with_component(mixture: MixtureReference, normal: GaussianReference) -> MixtureReference:
+    """Return a mixture with a normal component and its Student-t companion more."""
     return MixtureReference(
-        np.concatenate([(1 - _PEAK_SHARE) * mixture.weight, _PEAK_SHARE * _SHARES]),
-        (*mixture.components, *_pair(peak)),
+        np.concatenate([(1 - _NEW_SHARE) * mixture.weight, _NEW_SHARE * _SHARES]),
+        (*mixture.components, *_pair(normal)),
     )
 
 
@@ -140,17 +179,18 @@ def _fit(
     position: np.ndarray,
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
+    modes: int,
 ) -> FittedReference:
-    """Fit the weights of a mixture, and measure it."""
+    """Fit the weights of a mixture whose first components are those of modes, and measure it."""
     seed_fit, seed_check = seed.spawn(2)
     start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
     count = _DRAWS_PER_PARTICLE * len(position)
     draws = draw_start(start, draw_prior)(seed_fit, count)
     found = replace(start, reference=pad_components(_fit_weights(start, draws, target)))
-    checked, modes = draw_start(found, draw_prior)(seed_check, count), len(mixture.components) // 2
+    checked = draw_start(found, draw_prior)(seed_check, count)
     return FittedReference(
         path=found,
-        log_ratio_draws=_log_ratio(found, checked, target.evaluate(checked), target),
+        log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked), target),
         log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
         modes=modes,
         evaluations=target.evaluations,
@@ -179,7 +219,7 @@ def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) 
     assert isinstance(reference, MixtureReference)
     first = np.asarray(reference.weight)
     log_each = target.log_components(reference, draws) - np.log(first)[:, None]
-    terms = target.evaluate(draws)
+    terms = target.evaluate_draws(draws)
     log_prior, log_target = np.asarray(terms.log_prior), np.asarray(terms.log_posterior)
     importance = normalised(log_target - _defended(path, log_each, log_prior, first))
     weight = first

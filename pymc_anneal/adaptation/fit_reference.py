@@ -30,7 +30,7 @@ FAMILIES: tuple[Family, ...] = ("gaussian", "student_t")
 # Draws to which a reference is fitted: more of them do not change it.
 _MAX_DRAWS = 4000
 # Largest dimension in which a reference has correlations: its density costs d^2.
-_MAX_DENSE = 512
+MAX_DENSE = 512
 # Prior draws, of which the best is the start of the search for the mode.
 _STARTS = 64
 
@@ -159,7 +159,7 @@ def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndar
     scale : ndarray, shape (d,) or (d, d)
         Both exact for a Gaussian density, from any ``d + 1`` draws.
     """
-    scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=_MAX_DENSE)
+    scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=MAX_DENSE)
     finite = np.isfinite(gradient).all(axis=1)
     if not finite.any():
         return draws.mean(axis=0), scale

@@ -69,12 +69,12 @@ class FittedReference:
         return float(np.log(np.isfinite(self.log_ratio_draws).mean()))
 
     @property
-    def components(self) -> tuple[GaussianReference, ...]:
-        """Normal component of each mode."""
+    def centres(self) -> np.ndarray:
+        """Centre of each mode, shape ``(modes, d)``."""
         reference = self.path.reference
         assert isinstance(reference, MixtureReference)
         normal = [c for c in reference.components if isinstance(c, GaussianReference)]
-        return tuple(normal[: self.modes])
+        return np.array([c.mean for c in normal[: self.modes]])
 
     @property
     def share(self) -> np.ndarray:

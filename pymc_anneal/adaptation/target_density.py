@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.adaptation.particles import value_and_gradient
-from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.mixture_reference import MixtureReference
 from pymc_anneal.paths.references import Reference
@@ -40,6 +40,14 @@ class TargetDensity:
         batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
         joined = [jnp.concatenate(parts) for parts in zip(*batches, strict=True)]
         return LogTerms(*(part[: len(position)] for part in joined))
+
+    def evaluate_draws(self, position: np.ndarray) -> LogTerms:
+        """Evaluate at draws of a reference, where the density has to be a number or zero."""
+        terms = self.evaluate(position)
+        nan = np.isnan(np.asarray(terms.log_posterior))
+        if nan.any():
+            raise NanDensityError(position[nan.argmax()])
+        return terms
 
     def log_density(self, position: np.ndarray) -> np.ndarray:
         """Return the log density, shape ``(n,)``, at ``(n, d)`` positions."""

@@ -6,6 +6,6 @@ integration, MBAR and bridge sampling, as functions of arrays; diagnostics and v
 
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.evidence.verdict import EvidenceWarning, Verdict
 
-__all__ = ["LogEvidence", "Verdict", "bridge_evidence"]
+__all__ = ["EvidenceWarning", "LogEvidence", "Verdict", "bridge_evidence"]

@@ -6,48 +6,51 @@ draws, Bennett's acceptance ratio between draws of ``g`` and the other half esti
 
 - **normal**: ``g = N(m, S)``, mean and covariance of the first half, ``S = L L'``;
 - **warp-III** (Meng & Schilling 2002): ``x = m + L z``, ``g = N(0, I)``, against
-  ``(q(m + L z) + q(m - L z)) |L| / 2``, which has no skewness and the same ``Z``.
+  ``(q(m + L z) + q(m - L z)) |L| / 2``, which has no skewness and the same ``Z``;
+- **mixture**: a normal and a Student-t density for each mode among the draws and for each that a
+  search finds elsewhere, and a share of the prior (`adaptation/fit_mixture.py`).
 
 The error accounts for the autocorrelation of the draws (Micaletto & Vehtari 2025). Copies of a
 draw, as resampling makes them, are moved next to each other: they then count as autocorrelation,
 and no draw is in both halves.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
-import jax
 import numpy as np
 import pymc as pm
 
-from scipy.linalg import solve_triangular
-from scipy.stats import norm
-
+from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fitted_reference import FittedReference, membership
+from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
-from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
+from pymc_anneal.evidence.bridge_proposals import (
+    checked_log_posterior,
+    from_mixture,
+    from_normal,
+)
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import Verdict, verdict_from
+from pymc_anneal.evidence.mode_audit import audit_draws, describe_position
+from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.paths.geometric import GeometricPath
 
-Method: TypeAlias = Literal["normal", "warp3"]
-
-# A function of positions, shape (n, d), to log densities, shape (n,).
-LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
+Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
 
 # R-hat above which chains have not converged: between 1.01, which Vehtari et al. (2021) recommend
 # for every quantity of interest, and the older 1.1.
 _MAX_RHAT = 1.05
 
-# Positions that are evaluated at a time, which bounds the memory.
-_BATCH = 2000
+# Draws to which a mixture is fitted, and draws of the search for other modes for each coordinate:
+# as in the pipeline of `sample_ais`. Share of a mode on which the chains have to agree.
+_FITTED, _SEARCH_DRAWS, _LEAST_SHARE = 512, 1600, 0.01
 
 # Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
 _LARGE_MEAN = 0.2
@@ -57,9 +60,10 @@ def bridge_evidence(
     idata: Container,
     *,
     model: pm.Model | CompiledModel | None = None,
-    method: Method = "normal",
+    method: Method = "auto",
     target_mcse: float = 0.1,
     random_seed: Any = None,
+    warnings: bool = True,
 ) -> LogEvidence:
     """Estimate the log evidence from posterior draws, without annealing.
 
@@ -71,12 +75,15 @@ def bridge_evidence(
     model : pymc.Model or CompiledModel, optional
         The model that was sampled, or the result of :func:`compile_model`. Default: the model on
         the context stack.
-    method : {"normal", "warp3"}
-        Proposal: "normal", or "warp3" for skewed posteriors, at twice the cost.
+    method : {"auto", "normal", "warp3", "mixture"}
+        Proposal: "normal"; "warp3" for skewed posteriors, at twice the cost; "mixture" for several
+        modes. "auto": the mixture if there is more than one mode, otherwise the normal one.
     target_mcse : float
         Wanted Monte Carlo standard error, in nats; the verdict says if it is missed.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         Seed of the proposal draws.
+    warnings : bool
+        Whether to warn if the verdict is not "trust".
 
     Returns
     -------
@@ -104,25 +111,60 @@ def bridge_evidence(
     >>> pymc_anneal.bridge_evidence(idata, model=model)
     """
     if method not in get_args(Method):
-        raise ValueError(f'Unknown `method` {method!r}; expected "normal" or "warp3".')
+        raise ValueError(f"Unknown `method` {method!r}; expected one of {list(get_args(Method))}.")
     check_target(target_mcse)
     compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
     draws = np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
-    chains, half, ndim = draws.shape[0], draws.shape[1] // 2, draws.shape[2]
     _check_size(draws.shape)
-    centre, root = _mean_and_root(draws[:, :half].reshape(-1, ndim))
-    log_density = _checked(compiled, _log_posterior(compiled.log_terms))
-    log_target = _warped(log_density, centre, root, symmetric=method == "warp3")
-    rng = np.random.default_rng(seed_sequence(random_seed))
-    z = solve_triangular(root, (draws[:, half:] - centre).reshape(-1, ndim).T, lower=True).T
-    proposed = rng.standard_normal(z.shape)
-    log_reverse = _log_ratio(log_target, z).reshape(chains, -1)
-    log_forward = _log_ratio(log_target, proposed)
+    seed = seed_sequence(random_seed)
+    seed_fit, seed_mixture = seed.spawn(2)
+    first, second = np.array_split(draws, [draws.shape[1] // 2], axis=1)
+    fitted = _fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)
+    log_density = checked_log_posterior(compiled)
+    if method == "mixture" or (method == "auto" and fitted.modes > 1):
+        log_forward, log_reverse = from_mixture(compiled, fitted, second, seed_mixture)
+    else:
+        symmetric, rng = method == "warp3", np.random.default_rng(seed)
+        log_forward, log_reverse = from_normal(log_density, first, second, rng, symmetric)
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
-    rhat = draws_rhat(log_reverse)
-    return _log_evidence(estimate, log_forward, target_mcse, rhat, compiled.notes)
+    doubts = _doubt_draws(compiled, fitted, draws, draws_rhat(log_reverse))
+    found = _log_evidence(estimate, log_forward, target_mcse, doubts, compiled.notes)
+    if warnings:
+        warn_unless_trusted(found.verdict, found.headline)
+    return found
+
+
+def _fit(
+    compiled: CompiledModel, draws: np.ndarray, seed: np.random.SeedSequence
+) -> FittedReference:
+    """Fit a mixture to draws, shape ``(n, d)``, and to modes that they have missed."""
+    spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
+    path = GeometricPath(compiled.log_terms)
+    search = Search(_SEARCH_DRAWS * compiled.ndim, compiled.branches)
+    try:
+        return fit_mixture(path, draws[spaced], compiled.sample_prior, seed, search)
+    except NanDensityError as error:
+        raise ValueError(compiled.explain_nan(error.position)) from error
+
+
+def _doubt_draws(
+    compiled: CompiledModel, fitted: FittedReference, draws: np.ndarray, rhat: float
+) -> list[str]:
+    """Name signs that the draws, shape ``(chains, draws, d)``, are not of the posterior."""
+    flat = draws.reshape(-1, draws.shape[2])
+    weight = np.full(len(flat), 1 / len(flat))
+    doubts = audit_draws(fitted, flat, weight).doubts(compiled, "the chains missed it")
+    if not rhat < _MAX_RHAT:
+        doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
+    member = membership(fitted.path, flat, fitted.modes).reshape(*draws.shape[:2], -1)
+    for mode, centre in enumerate(fitted.centres):
+        held = _LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE
+        if held and not draws_rhat(member[:, :, mode]) < _MAX_RHAT:
+            where = describe_position(compiled, centre)
+            doubts.append(f"the chains disagree on the share of the mode at {where}")
+    return doubts
 
 
 def _group_copies(x: np.ndarray) -> np.ndarray:
@@ -151,81 +193,11 @@ def _check_density(log_reverse: np.ndarray) -> None:
         )
 
 
-def _mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and Cholesky factor of the covariance of draws of shape ``(n, d)``."""
-    covariance = np.atleast_2d(np.cov(x.T))
-    try:
-        return x.mean(axis=0), np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        constant = np.flatnonzero(np.ptp(x, axis=0) == 0)
-        raise ValueError(
-            f"The covariance of the posterior draws is singular (constant coordinates: "
-            f"{constant.tolist()}): take more draws, or check that the chains moved."
-        ) from None
-
-
-def _log_posterior(log_terms: Callable[[jax.Array], LogTerms]) -> LogDensity:
-    """Return the log of prior times likelihood as a function of positions."""
-
-    @double_precision
-    def log_posterior(x: np.ndarray) -> np.ndarray:
-        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        return np.concatenate([np.asarray(_batch(log_terms, x)) for x in parts])
-
-    return log_posterior
-
-
-# The function is part of the key: another call for the same compiled model compiles nothing.
-@partial(jax.jit, static_argnums=0)
-def _batch(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> jax.Array:
-    terms: LogTerms = jax.vmap(log_terms)(x)
-    return terms.log_posterior
-
-
-def _checked(compiled: CompiledModel, log_density: LogDensity) -> LogDensity:
-    """Raise at the first density that is NaN or infinite, naming the term of the model."""
-
-    def checked(x: np.ndarray) -> np.ndarray:
-        values = log_density(x)
-        if np.isnan(values).any():
-            raise ValueError(compiled.explain_nan(x[np.isnan(values).argmax()]))
-        if np.isposinf(values).any():
-            raise ValueError("The posterior density is infinite at a draw: it is not a density.")
-        return values
-
-    return checked
-
-
-def _warped(
-    log_density: LogDensity, centre: np.ndarray, root: np.ndarray, symmetric: bool
-) -> LogDensity:
-    """Return the log density of ``z``, ``x = m + L z``; symmetric: averaged over ``z`` and ``-z``.
-
-    ``centre`` has shape ``(d,)`` and ``root`` shape ``(d, d)``.
-    """
-    log_volume = float(np.log(np.diag(root)).sum())
-
-    def warped(z: np.ndarray) -> np.ndarray:
-        step = z @ root.T
-        value = log_density(centre + step)
-        if symmetric:
-            value = np.logaddexp(value, log_density(centre - step)) - np.log(2)
-        return value + log_volume
-
-    return warped
-
-
-def _log_ratio(log_target: LogDensity, z: np.ndarray) -> np.ndarray:
-    """Return the log ratio of target and proposal at ``z`` of shape ``(n, d)``, shape ``(n,)``."""
-    ratio: np.ndarray = log_target(z) - norm.logpdf(z).sum(axis=1)
-    return ratio
-
-
 def _log_evidence(
     estimate: BridgeEstimate,
     log_forward: np.ndarray,
     target_mcse: float,
-    rhat: float,
+    doubts: list[str],
     notes: tuple[str, ...],
 ) -> LogEvidence:
     ess = draws_ess(estimate.reverse_terms)
@@ -242,7 +214,7 @@ def _log_evidence(
         ess=ess,
         pareto_k=k,
         barrier=float("nan"),
-        verdict=_assess(mcse, target_mcse, ess, k, rhat),
+        verdict=_assess(mcse, target_mcse, ess, k, doubts),
         notes=" ".join(notes),
     )
 
@@ -258,15 +230,13 @@ def _tail(terms: np.ndarray) -> float:
     return weight_pareto_k(np.log(terms[terms > 0]))
 
 
-def _assess(mcse: float, target_mcse: float, ess: float, k: float, rhat: float) -> Verdict:
-    doubts, shortfalls = [], []
+def _assess(mcse: float, target_mcse: float, ess: float, k: float, doubts: list[str]) -> Verdict:
+    doubts, shortfalls = [*doubts], []
     if k > MAX_PARETO_K:
         doubts.append(
             f"Pareto k of the bridge terms is {k:.2f} (above {MAX_PARETO_K}): proposal and "
             'posterior hardly overlap; try method="warp3", or sample_ais'
         )
-    if not rhat < _MAX_RHAT:
-        doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
     if mcse > target_mcse:
         factor = (mcse / target_mcse) ** 2
         shortfalls.append(

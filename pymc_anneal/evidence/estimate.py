@@ -64,13 +64,17 @@ class LogEvidence:
     notes: str = ""
     bounds: tuple[float, float] | None = None
 
+    @property
+    def headline(self) -> str:
+        """The estimate with its error, in words."""
+        return f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats"
+
     def __repr__(self) -> str:
         """Return a summary of a few lines."""
         low, high = self.interval
         barrier = "" if np.isnan(self.barrier) else f", barrier {self.barrier:.1f}"
         return (
-            f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats "
-            f"(95 % interval {low:.3f} to {high:.3f})\n"
+            f"{self.headline} (95 % interval {low:.3f} to {high:.3f})\n"
             f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
             f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
         )

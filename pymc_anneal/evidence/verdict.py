@@ -1,6 +1,7 @@
 """Verdicts: whether an estimate can be trusted, and why not."""
 
 import json
+import warnings
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -79,6 +80,30 @@ def verdict_from(
     if doubts:
         return Verdict("do not trust", tuple(doubts))
     return Verdict(shortfall, tuple(shortfalls)) if shortfalls else Verdict("trust")
+
+
+class EvidenceWarning(UserWarning):
+    """An estimate of the evidence that its verdict does not trust."""
+
+
+def warn_unless_trusted(verdict: Verdict, subject: str, stacklevel: int = 3) -> None:
+    """Warn of an estimate that is not trusted.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    subject : str
+        The estimate, in words.
+    stacklevel : int
+        Of :func:`warnings.warn`; by default the caller of the function that calls this one.
+
+    Warns
+    -----
+    EvidenceWarning
+        The status is not "trust".
+    """
+    if not verdict.trusted:
+        warnings.warn(f"{subject}: {verdict}", EvidenceWarning, stacklevel=stacklevel)
 
 
 def combined_verdict(verdicts: Mapping[str, Verdict]) -> Verdict:

@@ -34,10 +34,10 @@ from pymc_anneal.pipeline.target import Choice, DrawFunction, RunCandidate
 # Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
 # takes more particles than coordinates.
 _LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
-# Draws of the search for peaks: a share of the evaluations of the survey, but at least as many as
-# find the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000 meets. They take
-# no gradients.
-_SEARCH, _LEAST_SEARCH, _MOST_SEARCH = 0.5, 32_000, 100_000
+# Draws of the search for peaks: a share of the evaluations of the survey, but at least so many for
+# each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
+# meets, is found. They take no gradients.
+_SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 100_000
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
 # from the mixture whatever it costs: the path from the prior would pass them by as well.
 _UNMET = 1e-3
@@ -131,7 +131,8 @@ def fit_to_particles(
     evaluations
         Those that brought the particles to the target.
     """
-    draws = np.clip(int(_SEARCH * evaluations), _LEAST_SEARCH, _MOST_SEARCH)
+    least = min(_LEAST_PER_COORDINATE * position.shape[1], _MOST_SEARCH)
+    draws = np.clip(int(_SEARCH * evaluations), least, _MOST_SEARCH)
     return fit_mixture(path, position, draw_prior, seed, Search(int(draws), branches))
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.audit import audit_modes, find_constant_likelihood
+from pymc_anneal.pipeline.audit import audit_run, doubt_run, modes_dataset
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
@@ -105,11 +105,9 @@ def run_model(
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the mode audit and its doubts."""
-    audit = audit_modes(session, target, stages.forward)
-    doubts = find_constant_likelihood(target, stages.forward)
-    doubts += audit.doubts(target) if audit else []
-    modes = audit.dataset(target) if audit else None
-    return replace(stages, modes=modes, doubts=tuple(doubts))
+    audit = audit_run(session, target, stages.forward)
+    modes = modes_dataset(target, audit) if audit else None
+    return replace(stages, modes=modes, doubts=tuple(doubt_run(target, stages.forward, audit)))
 
 
 def _reference_is_free(settings: Settings, transition: Transition, path: PathChoice) -> bool:

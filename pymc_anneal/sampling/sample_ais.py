@@ -12,6 +12,7 @@ import pymc as pm
 
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import RandomSeed
+from pymc_anneal.evidence.verdict import warn_unless_trusted
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, check_not_model
 from pymc_anneal.model.posterior_draws import posterior_draws
@@ -31,6 +32,7 @@ from pymc_anneal.pipeline.reverse import resolve_reverse
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
+from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
 # Largest number of draws of a given posterior from which moments are estimated.
@@ -61,6 +63,7 @@ def sample_ais(
     moments_from: Any = None,
     reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
+    warnings: bool = True,
 ) -> Any:
     """Estimate the marginal likelihood of a model by annealed importance sampling.
 
@@ -154,6 +157,8 @@ def sample_ais(
     idata_kwargs : dict, optional
         ``log_likelihood=True`` adds the pointwise log likelihood of the posterior draws,
         ``prior=True`` as many prior draws; ``coords`` and ``dims`` extend the model's.
+    warnings : bool
+        Whether to warn if the verdict is not "trust".
 
     Returns
     -------
@@ -171,6 +176,11 @@ def sample_ais(
         differs or where, and what to do.
     FileNotFoundError
         The folder of the checkpoint does not exist.
+
+    Warns
+    -----
+    EvidenceWarning
+        The verdict is not "trust".
 
     References
     ----------
@@ -225,7 +235,11 @@ def sample_ais(
         choices=choices,
     ) as session:
         stages = run_model(session, target, **choices)
-    return build_result(session, stages, time.perf_counter() - begin)
+    result = build_result(session, stages, time.perf_counter() - begin)
+    if warnings:
+        found = log_evidence(result)
+        warn_unless_trusted(found.verdict, found.headline)
+    return result
 
 
 def _check_path(

@@ -170,3 +170,49 @@ class TestErrors:
             pm.VonMises("angle", 0, 1)
         with pytest.raises(NotImplementedError, match="'angle' is not: its circular transform"):
             bridge_evidence(posterior(angle=np.zeros((2, 50))), model=model)
+
+
+# Share of the first of two modes, and the number of coordinates.
+WEIGHT, D = 0.7, 3
+
+
+@pytest.fixture(scope="module")
+def modes() -> pma.CompiledModel:
+    """A model with a normal mode at 3 and one at -3 in each coordinate."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0.0, 3.0, shape=D)
+        first = np.log(WEIGHT) - 0.5 * ((x - 3.0) ** 2).sum() / 0.09
+        second = np.log(1 - WEIGHT) - 0.5 * ((x + 3.0) ** 2).sum() / 0.09
+        pm.Potential("modes", pm.math.logaddexp(first, second))
+    return pma.compile_model(model)
+
+
+class TestModes:
+    @property
+    def log_evidence(self) -> float:
+        return D * (0.5 * np.log(0.09 / 9.09) - 0.5 * 9 / 9.09)
+
+    def draws(self, share: list[float]) -> object:
+        """Draw four chains, each with a share of the first mode."""
+        rng = np.random.default_rng(2)
+        sign = np.where(rng.uniform(size=(4, 500)) < np.array(share)[:, None], 1, -1)
+        centre = 3.0 * sign[..., None] * 9 / 9.09
+        return posterior(x=centre + rng.normal(size=(4, 500, D)) * np.sqrt(0.09 * 9 / 9.09))
+
+    def test_a_mixture_is_the_proposal(self, modes) -> None:
+        draws = self.draws([WEIGHT] * 4)
+        found = bridge_evidence(draws, model=modes, random_seed=1)
+        assert abs(found.log_evidence - self.log_evidence) < 4 * found.mcse
+        assert found.verdict.trusted
+        normal = bridge_evidence(draws, model=modes, method="normal", random_seed=1)
+        assert found.mcse < normal.mcse / 2
+
+    def test_a_mode_that_the_chains_missed(self, modes) -> None:
+        found = bridge_evidence(self.draws([1.0] * 4), model=modes, random_seed=1)
+        assert found.verdict.status == "do not trust"
+        assert "a mode at x = [-2.97" in str(found.verdict)
+        assert "the chains missed it" in str(found.verdict)
+
+    def test_chains_that_disagree(self, modes) -> None:
+        found = bridge_evidence(self.draws([1.0, 1.0, 0.0, 1.0]), model=modes, random_seed=1)
+        assert "the chains disagree on the share of the mode" in str(found.verdict)

@@ -1,0 +1,119 @@
+"""The mode audit: whether draws of a posterior know all of its modes.
+
+A mixture is fitted to the posterior, with a component for each mode among the draws and for each
+that a search finds elsewhere (`adaptation/peaks.py`). With draws ``x_i ~ r`` of the mixture,
+``W_i ~ f(x_i) / r(x_i)``, and ``m_j(x)`` the share that mode ``j`` has in the mixture at ``x``,
+
+    s_j = sum_i W_i m_j(x_i)        estimates        E_posterior[m_j],
+
+and so does the average of ``m_j`` over the draws. A mode that they missed has a share by importance
+sampling and none among them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc_anneal.adaptation.fitted_reference import FittedReference, membership, normalised
+from pymc_anneal.evidence.ais import effective_sample_size
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
+from pymc_anneal.model.compile import CompiledModel
+
+# Standard errors by which the shares of a mode may differ: false alarms in one of two million.
+_MAX_DISAGREEMENT = 5.0
+# Share of the evidence that may be missed: less does not matter beside the error of an estimate.
+_LEAST_SHARE = 1e-3
+# Effective draws of a mode below which its share by importance sampling says nothing.
+_LEAST_ESS = 25.0
+
+
+@dataclass(frozen=True)
+class ModeAudit:
+    """The modes of a posterior, by importance sampling and among draws.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (modes, d)
+        Where they are, in the unconstrained space.
+    log_mass : ndarray, shape (modes,)
+        Log of the evidence that each holds, by importance sampling, in nats.
+    share, share_mcse, ess : ndarray, shape (modes,)
+        Their shares in the evidence by importance sampling, the errors, and the effective number
+        of draws; zero draws if the weights have a heavy tail.
+    among_draws, among_draws_mcse : ndarray, shape (modes,)
+        Their shares among the draws, and the errors.
+    """
+
+    centre: np.ndarray
+    log_mass: np.ndarray
+    share: np.ndarray
+    share_mcse: np.ndarray
+    ess: np.ndarray
+    among_draws: np.ndarray
+    among_draws_mcse: np.ndarray
+
+    @property
+    def missed(self) -> np.ndarray:
+        """Whether the draws have less of a mode than there is, shape ``(modes,)``."""
+        error = np.hypot(self.share_mcse, self.among_draws_mcse)
+        lacking = self.share - self.among_draws
+        less = lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE)
+        missed: np.ndarray = less & (self.ess >= _LEAST_ESS)
+        return missed
+
+    def doubts(self, compiled: CompiledModel, advice: str) -> list[str]:
+        """Name the modes that the draws missed, and say what to do."""
+        return [
+            f"a mode at {describe_position(compiled, self.centre[j])} holds {self.share[j]:.2g} +- "
+            f"{self.share_mcse[j]:.1g} of the evidence by importance sampling, and "
+            f"{self.among_draws[j]:.2g} of the draws: {advice}"
+            for j in np.flatnonzero(self.missed)
+        ]
+
+
+def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarray) -> ModeAudit:
+    """Compare the shares of modes by importance sampling with those among weighted draws.
+
+    Parameters
+    ----------
+    fitted
+        The mixture.
+    position : ndarray, shape (n, d)
+        The draws.
+    weight : ndarray, shape (n,)
+        Their weights, which sum to one.
+
+    Returns
+    -------
+    ModeAudit
+    """
+    member = membership(fitted.path, position, fitted.modes)
+    own, drawn = normalised(fitted.log_ratio_draws), fitted.membership
+    share = own @ drawn
+    with np.errstate(divide="ignore"):
+        log_weight = (np.log(own)[:, None] + np.log(drawn)).T
+    reliable = [not weight_pareto_k(row) > MAX_PARETO_K for row in log_weight]
+    return ModeAudit(
+        centre=fitted.centres,
+        log_mass=fitted.log_z + np.log(np.maximum(share, np.finfo(float).tiny)),
+        share=share,
+        share_mcse=_error_of_mean(own, drawn),
+        ess=np.array([effective_sample_size(row) for row in log_weight]) * reliable,
+        among_draws=weight @ member,
+        among_draws_mcse=_error_of_mean(weight, member),
+    )
+
+
+def describe_position(compiled: CompiledModel, position: np.ndarray) -> str:
+    """Name the values of the free variables at a position, shape ``(d,)``."""
+    values = compiled.constrain(position[None])
+    names = [rv.name for rv in compiled.model.free_RVs if rv.name in values]
+    return ", ".join(
+        f"{name} = {np.array2string(values[name][0], precision=3, threshold=6)}" for name in names
+    )
+
+
+def _error_of_mean(weight: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Return the errors of weighted means of columns, shape ``(n, k)`` to ``(k,)``."""
+    square: np.ndarray = np.square(weight[:, None] * (value - weight @ value)).sum(axis=0)
+    return np.asarray(np.sqrt(square))
