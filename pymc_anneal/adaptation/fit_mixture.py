@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.particles import gradient_array
+from pymc_anneal.adaptation.particles import Slopes, gradient_array
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, climb, draw_near_centres
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
@@ -130,6 +130,7 @@ def fit_mixture(
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
     search: int = 0,
+    slopes: Slopes = gradient_array,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -145,6 +146,8 @@ def fit_mixture(
         Source of randomness.
     search
         Evaluations of the density for the search for peaks that no particle has met.
+    slopes
+        Gradients of the density at particles; NaN where there are none.
 
     Returns
     -------
@@ -153,7 +156,7 @@ def fit_mixture(
     seed_fit, seed_search = seed.spawn(2)
     target = _Target(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    slope = gradient_array(path, position, 1.0)
+    slope = slopes(path, position, 1.0)
     target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
     found = _fit(target, mixture, position, draw_prior, seed_fit)

@@ -87,7 +87,10 @@ def choose_reference(
     if reference == "laplace":
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
         return Choice(reference_candidate(compiled, found, "laplace"), {})
-    return choose_mixture(session, prior, transition, insist=reference == "pilot")
+    insist = reference == "pilot"
+    return choose_mixture(
+        session, prior, transition, insist=insist, derivatives=compiled.derivatives.order
+    )
 
 
 def reference_candidate(compiled: CompiledModel, reference: Reference, name: str) -> RunCandidate:

@@ -20,10 +20,12 @@ from typing import cast
 import numpy as np
 
 from pymc_anneal.adaptation.fit_mixture import FittedReference, draw_start, fit_mixture
+from pymc_anneal.adaptation.particles import gradient_array, no_gradient
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
 from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
@@ -39,7 +41,12 @@ _SHARE = 0.25
 
 
 def choose_mixture(
-    session: Session, prior: RunCandidate, transition: Transition, *, insist: bool
+    session: Session,
+    prior: RunCandidate,
+    transition: Transition,
+    *,
+    insist: bool,
+    derivatives: int = SMOOTH,
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
@@ -53,6 +60,9 @@ def choose_mixture(
         The transition, for survey and pilot.
     insist
         Whether to take the mixture whatever it costs.
+    derivatives
+        Order of the derivatives of the model: without gradients the fit takes the moments of the
+        particles, and the search for peaks needs second derivatives.
 
     Returns
     -------
@@ -63,7 +73,7 @@ def choose_mixture(
     surveyed = _survey(session, prior, transition, seed_survey)
     survey = surveyed.pilot
     assert survey is not None
-    fitted = _fit(surveyed, survey, seed_fit)
+    fitted = _fit(surveyed, survey, seed_fit, derivatives)
     mixture = RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
@@ -88,10 +98,18 @@ def _survey(
     return replace(prior, pilot=session.survey(prior, transition, seed, particles))
 
 
-def _fit(surveyed: RunCandidate, survey: Pilot, seed: np.random.SeedSequence) -> FittedReference:
+def _fit(
+    surveyed: RunCandidate, survey: Pilot, seed: np.random.SeedSequence, derivatives: int
+) -> FittedReference:
     """Fit a mixture to the particles of a survey."""
-    path, search = cast(GeometricPath, surveyed.path), int(_SEARCH * survey.evaluations)
-    return fit_mixture(path, survey.position, surveyed.draw_reference, seed, search)
+    return fit_mixture(
+        cast(GeometricPath, surveyed.path),
+        survey.position,
+        surveyed.draw_reference,
+        seed,
+        search=int(_SEARCH * survey.evaluations) if derivatives == SMOOTH else 0,
+        slopes=no_gradient if derivatives == NO_GRADIENT else gradient_array,
+    )
 
 
 def _compare(
