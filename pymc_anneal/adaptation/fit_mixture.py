@@ -26,11 +26,14 @@ from pymc_anneal.adaptation.fitted_reference import (
     normalised,
 )
 from pymc_anneal.adaptation.modes import group_by_mode
+from pymc_anneal.adaptation.particles import Slopes, gradient_array, no_gradient
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity, pad_components
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler
 from pymc_anneal.paths.references import GaussianReference, Reference, StudentTReference
@@ -43,6 +46,10 @@ _SHARES, _DEGREES_OF_FREEDOM = np.array([0.8, 0.2]), 5.0
 # Draws of the mixture for its weights, and as many to measure it, for each particle of the survey:
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
+# Draws of the search for peaks: a share of the evaluations of the survey, but at least so many for
+# each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
+# meets, is found. They take no gradients.
+_SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 100_000
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
 # fitted, and the largest number of climbs.
@@ -60,6 +67,38 @@ _ITERATIONS = 5
 _MAX_MODES = 8
 
 
+def fit_to_particles(
+    compiled: CompiledModel,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    evaluations: int = 0,
+) -> FittedReference:
+    """Fit a mixture to particles of a posterior, and to modes that they have missed.
+
+    Without gradients the fit takes the moments of the particles; without second derivatives there
+    is no search for further modes.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    position : ndarray, shape (n, d)
+        Particles, equally weighted.
+    seed
+        Source of randomness.
+    evaluations
+        Those that brought the particles to the posterior.
+    """
+    order, search = compiled.derivatives.order, None
+    if order == SMOOTH:
+        least = min(_LEAST_PER_COORDINATE * compiled.ndim, _MOST_SEARCH)
+        draws = np.clip(int(_SEARCH * evaluations), least, _MOST_SEARCH)
+        search = Search(int(draws), compiled.branches)
+    slopes = no_gradient if order == NO_GRADIENT else gradient_array
+    path = GeometricPath(compiled.log_terms)
+    return fit_mixture(path, position, compiled.sample_prior, seed, search, slopes)
+
+
 @double_precision
 def fit_mixture(
     path: GeometricPath,
@@ -67,6 +106,7 @@ def fit_mixture(
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
     search: Search | None = None,
+    slopes: Slopes = gradient_array,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -82,6 +122,8 @@ def fit_mixture(
         Source of randomness.
     search
         How to search for modes that no particle has met; None: not at all.
+    slopes
+        Gradients of the density at particles; NaN where there are none.
 
     Returns
     -------
@@ -90,7 +132,8 @@ def fit_mixture(
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     target = TargetDensity(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    slope = target.value_and_gradient(position)[1]
+    slope = slopes(path, position, 1.0)
+    target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
     modes = len(mixture.components) // 2
     found = _fit(target, mixture, position, draw_prior, seed_fit, modes)

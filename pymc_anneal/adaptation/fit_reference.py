@@ -21,6 +21,7 @@ from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
@@ -103,11 +104,13 @@ def laplace_reference(
     ValueError
         The search finds no mode with positive curvature in all directions.
     NotImplementedError
-        The model has discrete variables, or a prior whose density is not normalised.
+        The model has discrete variables, a prior whose density is not normalised, or a part
+        without second derivatives.
     """
     _check_family(family)
     compiled = as_compiled(model)
     compiled.require_normalised("A reference other than the prior")
+    compiled.derivatives.require("A Laplace approximation", SMOOTH)
     draws = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
     log_density = _log_density(compiled)
     start = draws[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(draws))))]
@@ -141,7 +144,9 @@ def fit_to_draws(
 ) -> GaussianReference | StudentTReference:
     """Fit a reference to draws in the unconstrained space, shape ``(n, d)``."""
     _check_family(family)
-    gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
+    gradient = np.full(draws.shape, np.nan)
+    if compiled.derivatives.order > NO_GRADIENT:
+        gradient = np.asarray(jax.jit(jax.vmap(jax.grad(_log_density(compiled))))(draws))
     return _build(family, *locate(draws, gradient))
 
 
@@ -151,13 +156,14 @@ def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndar
     Parameters
     ----------
     draws, gradient : ndarray, shape (n, d)
-        Rows whose gradient is not finite are left out.
+        Rows whose gradient is not finite are left out; if all are, the moments of the draws are
+        taken.
 
     Returns
     -------
     mean : ndarray, shape (d,)
     scale : ndarray, shape (d,) or (d, d)
-        Both exact for a Gaussian density, from any ``d + 1`` draws.
+        With gradients both are exact for a Gaussian density, from any ``d + 1`` draws.
     """
     scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=MAX_DENSE)
     finite = np.isfinite(gradient).all(axis=1)

@@ -20,9 +20,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, membership
-from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
 from pymc_anneal.base.contracts import NanDensityError
@@ -40,7 +39,6 @@ from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trus
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.paths.geometric import GeometricPath
 
 Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
 
@@ -48,9 +46,8 @@ Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
 # for every quantity of interest, and the older 1.1.
 _MAX_RHAT = 1.05
 
-# Draws to which a mixture is fitted, and draws of the search for other modes for each coordinate:
-# as in the pipeline of `sample_ais`. Share of a mode on which the chains have to agree.
-_FITTED, _SEARCH_DRAWS, _LEAST_SHARE = 512, 1600, 0.01
+# Draws to which a mixture is fitted, and share of a mode on which the chains have to agree.
+_FITTED, _LEAST_SHARE = 512, 0.01
 
 # Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
 _LARGE_MEAN = 0.2
@@ -141,10 +138,8 @@ def _fit(
 ) -> FittedReference:
     """Fit a mixture to draws, shape ``(n, d)``, and to modes that they have missed."""
     spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
-    path = GeometricPath(compiled.log_terms)
-    search = Search(_SEARCH_DRAWS * compiled.ndim, compiled.branches)
     try:
-        return fit_mixture(path, draws[spaced], compiled.sample_prior, seed, search)
+        return fit_to_particles(compiled, draws[spaced], seed)
     except NanDensityError as error:
         raise ValueError(compiled.explain_nan(error.position)) from error
 

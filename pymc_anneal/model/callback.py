@@ -4,7 +4,7 @@ import threading
 import warnings
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 import jax
@@ -22,8 +22,8 @@ from pymc_anneal.model.jaxify import JaxFunction, JaxGraph
 def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     """Wrap scalar graphs as a JAX function that calls compiled PyTensor code.
 
-    The function can be mapped over points and differentiated once in reverse mode; the points of
-    a batch are evaluated one after the other.
+    The function can be mapped over points; the points of a batch are evaluated one after the
+    other. Its gradient is compiled when it is first asked for, in reverse mode and once.
 
     Parameters
     ----------
@@ -57,9 +57,11 @@ def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
         constants = tuple(jnp.asarray(v, jnp.float64) for v in compile_graph([], outputs)())
         return lambda: constants
     real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
-    wrt = [inputs[i] for i in real]
     values = _HostFunction(inputs, outputs)
-    gradients = _HostFunction(inputs, [g for out in outputs for g in _gradient(out, wrt)])
+
+    @cache
+    def gradients() -> _HostFunction:
+        return _HostFunction(inputs, build_gradients(inputs, outputs))
 
     @jax.custom_vjp
     def function(*point: jax.Array) -> tuple[jax.Array, ...]:
@@ -71,7 +73,7 @@ def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
     def backward(
         point: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]
     ) -> tuple[jax.Array | np.ndarray, ...]:
-        flat = gradients(point, [point[i].shape for i in real] * len(outputs))
+        flat = gradients()(point, [point[i].shape for i in real] * len(outputs))
         rows = [flat[i * len(real) : (i + 1) * len(real)] for i in range(len(outputs))]
         # JAX expects the type float0 for derivatives with respect to integers.
         slopes: list[Any] = [np.zeros(p.shape, jax.dtypes.float0) for p in point]
@@ -84,9 +86,25 @@ def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
     return function
 
 
-def _gradient(output: Variable, inputs: list[Variable]) -> list[Variable]:
-    gradient = pt.grad(output, inputs, disconnected_inputs="ignore", return_disconnected="zero")
-    return [g.astype("float64") for g in gradient]
+def build_gradients(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
+    """Build the graphs of the gradients of scalars with respect to the real inputs.
+
+    Returns
+    -------
+    list of Variable
+        The gradients of the first output, those of the second one, and so on.
+
+    Raises
+    ------
+    Exception
+        An Op has no gradient: mostly `NotImplementedError`, but any class that the Op raises.
+    """
+    real = [v for v in inputs if v.type.dtype.startswith("float")]
+    return [
+        g.astype("float64")
+        for output in outputs
+        for g in pt.grad(output, real, disconnected_inputs="ignore", return_disconnected="zero")
+    ]
 
 
 class _HostFunction:

@@ -27,6 +27,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.branches import Branches
+from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
@@ -72,6 +73,8 @@ class CompiledModel:
         transforms), by which ``log_prior`` is normalised, and its standard error, in nats.
     notes : tuple of str
         Properties of the model that matter for the interpretation of a result.
+    derivatives : Derivatives
+        Those of ``log_terms``; of order 0 if a part of the model has no gradient.
     """
 
     model: pm.Model
@@ -81,6 +84,7 @@ class CompiledModel:
     log_prior_mass: float
     log_prior_mass_mcse: float
     notes: tuple[str, ...]
+    derivatives: Derivatives
     _prior: PriorSampler = field(repr=False)
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
@@ -307,7 +311,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     check_supported(model)
     prior = PriorSampler(model)
     variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
-    graph, notes = translate_density(model, variables, log_term_graphs(model))
+    density = translate_density(model, variables, log_term_graphs(model))
     size = variables[-1].stop if variables else 0
     seed = np.random.SeedSequence(0)
     values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
@@ -317,10 +321,13 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         model=model,
         variables=variables,
         ndim=size,
-        log_terms=PicklableFunction(partial(evaluate_log_terms, graph, variables, prior.log_mass)),
+        log_terms=PicklableFunction(
+            partial(evaluate_log_terms, density.graph, variables, prior.log_mass)
+        ),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
-        notes=(*_list_notes(model, prior.log_mass), *notes),
+        notes=(*_list_notes(model, prior.log_mass), *density.notes),
+        derivatives=density.derivatives,
         _prior=prior,
         _constrain=values,
         _data=data,

@@ -1,7 +1,9 @@
 """Log densities of a model as JAX functions of the unconstrained vector.
 
-Log prior and log likelihood stay apart, as the two outputs of one graph. A graph that holds an Op
-without a JAX form is evaluated by compiled PyTensor code (`callback.py`).
+Log prior and log likelihood stay apart, as the two outputs of one graph. If that holds an Op
+without a JAX form, each of them is translated by itself, and the one with the Op is evaluated by
+compiled PyTensor code (`callback.py`). Gradients of such code are PyTensor's; an Op that has none
+leaves the model without gradients.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,17 +20,27 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.model.callback import call_back
-from pymc_anneal.model.jaxify import JaxGraph, jaxify
+from pymc_anneal.model.callback import build_gradients, call_back
+from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
+from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
 from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 
 class Translation(NamedTuple):
-    """A JAX function of the value variables, and notes for readers of the result."""
+    """A JAX function of the value variables.
+
+    Attributes
+    ----------
+    graph : JaxGraph
+    derivatives : Derivatives
+    notes : tuple of str
+        What readers of the result should know.
+    """
 
     graph: JaxGraph
-    notes: tuple[str, ...]
+    derivatives: Derivatives
+    notes: tuple[str, ...] = ()
 
 
 def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
@@ -55,18 +67,56 @@ def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:
 def translate_density(
     model: pm.Model, variables: Sequence[FreeVariable], outputs: Sequence[pt.TensorVariable]
 ) -> Translation:
-    """Translate scalar graphs of a model to JAX, by callback if an Op has no JAX form."""
+    """Translate scalar graphs of a model to JAX, by callback where an Op has no JAX form."""
     try:
-        graph = jaxify(model.value_vars, outputs)
-        _trace_gradient(graph, variables)
-        return Translation(graph, ())
-    except Exception as error:  # The translation and JAX's tracing raise errors of any class.
-        reason = str(error).partition("\n")[0]
-        note = (
-            "Part of the model has no JAX form and is evaluated by compiled PyTensor code, one "
-            f"particle at a time ({type(error).__name__}: {reason})."
-        )
-        return Translation(call_back(model.value_vars, outputs), (note,))
+        return _translate_to_jax(model, variables, outputs)
+    except Exception:  # The translation and JAX's tracing raise errors of any class.
+        parts = [_translate_alone(model, variables, output) for output in outputs]
+    return Translation(
+        JaxGraph(_side_by_side, [part.graph for part in parts]),
+        min(part.derivatives for part in parts),
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _translate_to_jax(
+    model: pm.Model, variables: Sequence[FreeVariable], outputs: Sequence[pt.TensorVariable]
+) -> Translation:
+    """Translate graphs to JAX, or raise if that, or tracing their gradients, fails."""
+    graph = jaxify(model.value_vars, outputs)
+    _trace_gradient(graph, variables)
+    return Translation(graph, Derivatives())
+
+
+def _translate_alone(
+    model: pm.Model, variables: Sequence[FreeVariable], output: pt.TensorVariable
+) -> Translation:
+    """Translate one graph to JAX, or else wrap it as a callback."""
+    try:
+        return _translate_to_jax(model, variables, [output])
+    except Exception as error:
+        obstacle = _first_line(error)
+    graph = call_back(model.value_vars, [output])
+    note = (
+        "Part of the model has no JAX form and is evaluated by compiled PyTensor code, one "
+        f"particle at a time ({obstacle})."
+    )
+    try:
+        build_gradients(model.value_vars, [output])
+    except Exception as error:
+        obstacle = _first_line(error)
+        notes = note, f"The model has no gradient ({obstacle})."
+        return Translation(graph, Derivatives(NO_GRADIENT, obstacle), notes)
+    return Translation(graph, Derivatives(FIRST_ORDER, obstacle), (note,))
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def _side_by_side(graphs: Sequence[JaxGraph]) -> JaxFunction:
+    """Return the outputs of graphs of the same inputs as one function."""
+    return lambda *point: tuple(value for graph in graphs for value in graph(*point))
 
 
 def _trace_gradient(graph: JaxGraph, variables: Sequence[FreeVariable]) -> None:

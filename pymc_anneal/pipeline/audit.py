@@ -1,14 +1,11 @@
 """The mode audit of a run (`evidence/mode_audit.py`)."""
 
-from typing import cast
-
 import numpy as np
 import xarray as xr
 
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
-from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.fitted_mixture import fit_to_particles
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
@@ -83,8 +80,7 @@ def _fit_to_run(
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(seed_draws)
     particles = position[rng.choice(len(weight), size=_PARTICLES, p=weight)]
-    compiled, path = target.compiled, cast(GeometricPath, target.candidate().path)
-    return fit_to_particles(path, particles, compiled.sample_prior, seed_fit, compiled.branches)
+    return fit_to_particles(target.compiled, particles, seed_fit)
 
 
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:

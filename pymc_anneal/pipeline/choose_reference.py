@@ -87,9 +87,8 @@ def choose_reference(
     if reference == "laplace":
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
         return Choice(reference_candidate(compiled, found, "laplace"), {})
-    return choose_mixture(
-        session, prior, transition, compiled.branches, insist=reference == "pilot"
-    )
+    insist = reference == "pilot"
+    return choose_mixture(session, compiled, prior, transition, insist=insist)
 
 
 def reference_candidate(compiled: CompiledModel, reference: Reference, name: str) -> RunCandidate:

@@ -1,10 +1,13 @@
 """Choice of the transition, with kernels for discrete variables where a model has them.
 
 The continuous variables are moved by a kernel of their own, given the discrete ones; then those of
-few values by Gibbs sweeps, and the other whole numbers by random walks. Coordinates with supports
+few values by Gibbs sweeps, and the other whole numbers by random walks. A model of which a part
+has no gradient moves by a random walk unless another kernel is given. Coordinates with supports
 of about the same size share a Gibbs kernel, which evaluates as many values for each of them as the
 largest support has.
 """
+
+import warnings
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias
@@ -14,6 +17,7 @@ import pymc as pm
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import NO_GRADIENT
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
@@ -25,8 +29,9 @@ from pymc_anneal.transitions.mala import MALA
 from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
 
-TransitionName: TypeAlias = Literal["hmc", "generalized_hmc", "mala", "random_walk"]
+TransitionName: TypeAlias = Literal["auto", "hmc", "generalized_hmc", "mala", "random_walk"]
 TRANSITIONS: Mapping[str, Callable[[], Transition]] = {
+    "auto": HMC,
     "hmc": HMC,
     "generalized_hmc": GeneralizedHMC,
     "mala": MALA,
@@ -38,19 +43,21 @@ _MAX_VALUES = 32
 
 
 def default_transition(
-    continuous: TransitionName | Transition = "hmc",
+    continuous: TransitionName | Transition = "auto",
     *,
     model: pm.Model | CompiledModel | None = None,
 ) -> Transition:
-    """Return the default transition of a model with discrete variables.
+    """Return the default transition of a model.
 
     :func:`sample_ais` makes it for a transition that is given by name; call this function to
     choose the settings of the continuous kernel.
 
     Parameters
     ----------
-    continuous : {"hmc", "generalized_hmc", "mala", "random_walk"} or Transition
-        Kernel of the continuous variables. Its ``scale`` is that of the continuous coordinates.
+    continuous : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+        Kernel of the continuous variables; "auto": :class:`HMC`, or
+        :class:`RandomWalkMetropolis` if a part of the model has no gradient. Its ``scale`` is that
+        of the continuous coordinates.
     model : pymc.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context stack.
 
@@ -64,6 +71,8 @@ def default_transition(
     ------
     TypeError
         ``continuous`` cannot move a block of coordinates.
+    NotImplementedError
+        ``continuous`` needs gradients, and a part of the model has none.
 
     Examples
     --------
@@ -71,7 +80,7 @@ def default_transition(
     >>> pymc_anneal.sample_ais(model=model, transition=kernel)
     """
     compiled = as_compiled(model)
-    kernel = resolve(continuous, TRANSITIONS, "continuous", Transition)
+    kernel = _continuous_kernel(continuous, compiled, "continuous")
     if not compiled.discrete:
         return kernel
     if not kernel.restrictable:
@@ -106,13 +115,53 @@ def choose_transition(
         A kernel does not move the discrete variables, or moves them as real numbers.
     ValueError
         The name is unknown.
+    NotImplementedError
+        The kernel needs gradients, and a part of the model has none.
+
+    Warns
+    -----
+    UserWarning
+        The transition is "auto", and for want of gradients it is a random walk.
     """
-    kernel = resolve(transition, TRANSITIONS, "transition", Transition)
+    kernel = _continuous_kernel(transition, compiled, "transition")
     if isinstance(transition, str):
+        if transition == "auto" and _lacks_gradient(compiled):
+            _warn_of_random_walk(compiled)
         return default_transition(kernel, model=compiled)
     for variable in compiled.discrete:
         _check_moves(kernel, variable)
     return kernel
+
+
+def _continuous_kernel(
+    given: TransitionName | Transition, compiled: CompiledModel, name: str
+) -> Transition:
+    """Return the kernel of the continuous variables, and raise if it lacks gradients."""
+    kernel = resolve(given, TRANSITIONS, name, Transition)
+    if not _lacks_gradient(compiled):
+        return kernel
+    if isinstance(given, str) and given == "auto":
+        return RandomWalkMetropolis()
+    if any(part.tuning.uses_gradient for part in kernel.parts):
+        compiled.derivatives.require(f"`{name}` {kernel.name}")
+    return kernel
+
+
+def _lacks_gradient(compiled: CompiledModel) -> bool:
+    """Whether continuous variables have to move without gradients."""
+    continuous = any(not variable.discrete for variable in compiled.variables)
+    return continuous and compiled.derivatives.order == NO_GRADIENT
+
+
+def _warn_of_random_walk(compiled: CompiledModel) -> None:
+    missing = next(note for note in compiled.notes if note.startswith("The model has no gradient"))
+    warnings.warn(
+        f"{missing} Its continuous variables move by random-walk Metropolis, which takes many more "
+        "evaluations than HMC in more than a few dimensions. A gradient of the Op (`pullback`, or "
+        "`grad` before PyTensor 3) avoids it; `transition='random_walk'` takes it without this "
+        "warning.",
+        stacklevel=4,
+    )
 
 
 def _check_moves(kernel: Transition, variable: FreeVariable) -> None:

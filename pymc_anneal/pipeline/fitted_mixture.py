@@ -15,29 +15,22 @@ path from the mixture:
 """
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
-from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
 from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.model.branches import Branches
-from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import Choice, DrawFunction, RunCandidate
+from pymc_anneal.pipeline.target import Choice, RunCandidate
 
 # Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
 # takes more particles than coordinates.
 _LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
-# Draws of the search for peaks: a share of the evaluations of the survey, but at least so many for
-# each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
-# meets, is found. They take no gradients.
-_SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 100_000
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
 # from the mixture whatever it costs: the path from the prior would pass them by as well.
 _UNMET = 1e-3
@@ -48,9 +41,9 @@ _SHARE = 0.25
 
 def choose_mixture(
     session: Session,
+    compiled: CompiledModel,
     prior: RunCandidate,
     transition: Transition,
-    branches: Branches,
     *,
     insist: bool,
 ) -> Choice:
@@ -60,12 +53,12 @@ def choose_mixture(
     ----------
     session
         Settings, seeds.
+    compiled
+        The model.
     prior
         The run from the prior along the geometric path.
     transition
         The transition, for survey and pilot.
-    branches
-        The branches of the model, for the search for modes.
     insist
         Whether to take the mixture whatever it costs.
 
@@ -78,10 +71,7 @@ def choose_mixture(
     surveyed = _survey(session, prior, transition, seed_survey)
     survey = surveyed.pilot
     assert survey is not None
-    path = cast(GeometricPath, surveyed.path)
-    fitted = fit_to_particles(
-        path, survey.position, prior.draw_reference, seed_fit, branches, survey.evaluations
-    )
+    fitted = fit_to_particles(compiled, survey.position, seed_fit, survey.evaluations)
     insist = insist or fitted.unmet_share > _UNMET
     mixture = RunCandidate(
         "mixture",
@@ -105,35 +95,6 @@ def _survey(
     ndim = prior.draw_reference(seed, 1).shape[1]
     particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
     return replace(prior, pilot=session.survey(prior, transition, seed, particles))
-
-
-def fit_to_particles(
-    path: GeometricPath,
-    position: np.ndarray,
-    draw_prior: DrawFunction,
-    seed: np.random.SeedSequence,
-    branches: Branches,
-    evaluations: int = 0,
-) -> FittedReference:
-    """Fit a mixture to particles of the target, and search for modes that they have missed.
-
-    Parameters
-    ----------
-    path
-        The path from the prior.
-    position : ndarray, shape (n, d)
-    draw_prior
-        Draws from the prior.
-    seed
-        Source of randomness.
-    branches
-        The branches of the model.
-    evaluations
-        Those that brought the particles to the target.
-    """
-    least = min(_LEAST_PER_COORDINATE * position.shape[1], _MOST_SEARCH)
-    draws = np.clip(int(_SEARCH * evaluations), least, _MOST_SEARCH)
-    return fit_mixture(path, position, draw_prior, seed, Search(int(draws), branches))
 
 
 def _compare(

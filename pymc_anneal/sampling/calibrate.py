@@ -122,7 +122,7 @@ def calibrate(
     steps: Steps = "auto",
     target_mcse: float = 0.1,
     schedule: ScheduleLike = "variational",
-    transition: TransitionName | Transition = "hmc",
+    transition: TransitionName | Transition = "auto",
     cores: int | None = None,
     block_size: int | None = None,
     executor: Executor | None = None,

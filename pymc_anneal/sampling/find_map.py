@@ -37,6 +37,7 @@ from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.point_density import compile_point_density
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
@@ -146,7 +147,7 @@ def find_map(
     draws: int = 500,
     *,
     power: float = 1e4,
-    transition: TransitionName | Transition = "hmc",
+    transition: TransitionName | Transition = "auto",
     cores: int | None = None,
     block_size: int | None = None,
     executor: Executor | None = None,
@@ -198,6 +199,7 @@ def find_map(
         raise ValueError(f"`power` is {power}, expected a number above 1.")
     settings = Settings(draws=draws, chains=1, steps="auto", cores=cores, block_size=block_size)
     target = ModelTarget(as_compiled(model))
+    target.compiled.derivatives.require("find_map", SMOOTH)
     kernel = choose_transition(transition, target.compiled)
     log_point = compile_point_density(target.compiled)
     with open_session(

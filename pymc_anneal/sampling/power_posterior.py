@@ -79,7 +79,7 @@ def power_posterior(
     chains: int = 4,
     steps: Steps = "auto",
     target_mcse: float = 0.1,
-    transition: TransitionName | Transition = "hmc",
+    transition: TransitionName | Transition = "auto",
     resample: Resample = None,
     max_minutes: float = 20.0,
     cores: int | None = None,

@@ -49,7 +49,7 @@ def sample_ais(
     reference: ReferenceName | Reference = "auto",
     schedule: ScheduleLike = "variational",
     max_step: float | None = None,
-    transition: TransitionName | Transition = "hmc",
+    transition: TransitionName | Transition = "auto",
     resample: Resample = None,
     max_rounds: int = 3,
     max_minutes: float = 20.0,
@@ -104,8 +104,9 @@ def sample_ais(
         of steps to a schedule; or an array that increases from 0 to 1.
     max_step : float, optional
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
-    transition : {"hmc", "generalized_hmc", "mala", "random_walk"} or Transition
-        Markov kernel; parameters of a kernel that are None are tuned by the pilot. With a name,
+    transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+        Markov kernel; "auto": HMC, or random-walk Metropolis if a part of the model has no gradient
+        (a black box). Parameters of a kernel that are None are tuned by the pilot. With a name,
         discrete variables are moved by :class:`Gibbs` and :class:`DiscreteRandomWalk` beside it; an
         object has to move them itself (see :func:`default_transition`).
     resample : "ess", float or None
@@ -181,6 +182,8 @@ def sample_ais(
     -----
     EvidenceWarning
         The verdict is not "trust".
+    UserWarning
+        The transition is a random walk because a part of the model has no gradient.
 
     References
     ----------

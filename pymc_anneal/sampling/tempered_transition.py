@@ -125,7 +125,7 @@ class TemperedTransition(BlockedStep):  # type: ignore[misc]  # PyMC has no type
         vars: Sequence[Any] | None = None,
         *,
         schedule: Sequence[float] | np.ndarray | int | None = None,
-        transition: TransitionName | Transition = "hmc",
+        transition: TransitionName | Transition = "auto",
         reference: Literal["prior"] | Reference = "prior",
         model: pm.Model | None = None,
         rng: Any = None,

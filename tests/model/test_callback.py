@@ -18,6 +18,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, SMOOTH
 from tests.model.models import Y, evaluate
 
 
@@ -62,6 +63,9 @@ class TestCallback:
     def test_is_noted(self, pair) -> None:
         assert any("no JAX form" in note for note in pair[0].notes)
         assert not pair[1].notes
+
+    def test_derivatives(self, pair) -> None:
+        assert [c.derivatives.order for c in pair] == [FIRST_ORDER, SMOOTH]
 
     def test_values(self, pair) -> None:
         draws = pair[0].sample_prior(np.random.SeedSequence(14), 7)
@@ -123,3 +127,41 @@ def test_without_free_variables() -> None:
     terms = evaluate(compiled, np.empty((3, 0)))
     expected = stats.norm.logpdf(Y, 1.2**3).sum()
     np.testing.assert_allclose(terms.log_likelihood, np.full(3, expected), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+class TestPart:
+    """Only the part of a model that holds the Op is called back."""
+
+    @staticmethod
+    def counted(op: type[Cube]) -> tuple[CompiledModel, list[int]]:
+        calls = [0]
+
+        class Counted(op):
+            def perform(self, node, inputs, outputs):
+                calls[0] += 1
+                op.perform(self, node, inputs, outputs)
+
+        with pm.Model() as model:
+            x = pm.Normal("x")
+            pm.Normal("y", Counted()(x), 1.0, observed=Y)
+        return pma.compile_model(model), calls
+
+    def test_the_prior_takes_no_calls(self) -> None:
+        compiled, calls = self.counted(Cube)
+        calls[0] = 0
+        evaluate(compiled, np.zeros((7, 1)))
+        assert calls[0] == 7
+
+    def test_gradients_are_built_when_asked_for(self) -> None:
+        compiled, _ = self.counted(CubeWithoutGradient)
+        assert compiled.derivatives.order == NO_GRADIENT
+        evaluate(compiled, np.zeros((2, 1)))
+        with pytest.raises(NotImplementedError, match="not implemented for"):
+            jax.grad(lambda x: sum(compiled.log_terms(x)))(jnp.zeros(1))
+
+
+class CubeWithoutGradient(Op):
+    """A cube that has no gradient."""
+
+    make_node, perform = Cube.make_node, Cube.perform
