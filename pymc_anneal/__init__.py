@@ -18,6 +18,7 @@ from pymc_anneal.paths import (
 from pymc_anneal.pipeline import MomentAveragedPath, QPath, default_transition
 from pymc_anneal.results import (
     LogBayesFactor,
+    ModelComparison,
     compare,
     compare_estimators,
     from_sample_smc,
@@ -88,6 +89,7 @@ __all__ = [
     "MALA",
     "MAPEstimate",
     "MixtureReference",
+    "ModelComparison",
     "MomentAveragedPath",
     "Path",
     "QPath",

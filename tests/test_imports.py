@@ -269,6 +269,7 @@ def test_cases_cover_every_export() -> None:
         "LogEvidence",
         "LogTerms",
         "MAPEstimate",
+        "ModelComparison",
         "Path",
         "StepInfo",
         "TemperedTransition",

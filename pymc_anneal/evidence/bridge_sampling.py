@@ -14,6 +14,7 @@ and no draw is in both halves.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -27,6 +28,7 @@ from scipy.stats import norm
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
@@ -122,7 +124,8 @@ def bridge_evidence(
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
     rhat = draws_rhat(log_reverse)
-    return _log_evidence(estimate, log_forward, target_mcse, rhat, compiled.notes)
+    found = _log_evidence(estimate, log_forward, target_mcse, rhat, compiled.notes)
+    return replace(found, data_hash=hash_data(compiled.observed_data()))
 
 
 def _group_copies(x: np.ndarray) -> np.ndarray:
