@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "annealing": "base",
     "evidence": "base annealing",
     "evidence.bridge_sampling": "model",
+    "evidence.posterior_density": "model",
     "adaptation": "base model paths transitions annealing",
     "execution": "base annealing",
     "execution.fingerprint": "model",
@@ -57,7 +58,7 @@ USERS = {
     "pandas": "results sampling.calibrate",
     "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling execution.fingerprint "
-    "pipeline results.compare_estimators sampling",
+    "pipeline results.compare_estimators results.prior_sensitivity results.savage_dickey sampling",
     "pytensor": "model execution.fingerprint",
     "rich": "execution.progress",
     "xarray": "base.arviz_compat results pipeline sampling.power_posterior rbm.target",
@@ -290,8 +291,10 @@ def test_cases_cover_every_export() -> None:
         "log_evidence",
         "power_posterior",
         "power_sensitivity",
+        "prior_sensitivity",
         "rbm",
         "sample_ais",
+        "savage_dickey",
         "summary",
     }
     assert covered | others == set(pma.__all__)

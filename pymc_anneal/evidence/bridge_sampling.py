@@ -13,12 +13,9 @@ draw, as resampling makes them, are moved next to each other: they then count as
 and no draw is in both halves.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
-import jax
 import numpy as np
 import pymc as pm
 
@@ -27,29 +24,19 @@ from scipy.stats import norm
 
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
-from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.data_hash import hash_data
-from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.mean_ratio import MAX_RHAT
+from pymc_anneal.evidence.posterior_density import LogDensity, group_copies, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 
 Method: TypeAlias = Literal["normal", "warp3"]
-
-# A function of positions, shape (n, d), to log densities, shape (n,).
-LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
-
-# R-hat above which chains have not converged: between 1.01, which Vehtari et al. (2021) recommend
-# for every quantity of interest, and the older 1.1.
-_MAX_RHAT = 1.05
-
-# Positions that are evaluated at a time, which bounds the memory.
-_BATCH = 2000
 
 # Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
 _LARGE_MEAN = 0.2
@@ -110,11 +97,11 @@ def bridge_evidence(
     check_target(target_mcse)
     compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
-    draws = np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
     chains, half, ndim = draws.shape[0], draws.shape[1] // 2, draws.shape[2]
     _check_size(draws.shape)
     centre, root = _mean_and_root(draws[:, :half].reshape(-1, ndim))
-    log_density = _checked(compiled, _log_posterior(compiled.log_terms))
+    log_density = log_posterior(compiled)
     log_target = _warped(log_density, centre, root, symmetric=method == "warp3")
     rng = np.random.default_rng(seed_sequence(random_seed))
     z = solve_triangular(root, (draws[:, half:] - centre).reshape(-1, ndim).T, lower=True).T
@@ -126,12 +113,6 @@ def bridge_evidence(
     rhat = draws_rhat(log_reverse)
     found = _log_evidence(estimate, log_forward, target_mcse, rhat, compiled.notes)
     return replace(found, data_hash=hash_data(compiled.observed_data()))
-
-
-def _group_copies(x: np.ndarray) -> np.ndarray:
-    """Move copies of a draw, shape ``(n, d)``, behind its first appearance."""
-    _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    return x[np.argsort(first[np.ravel(index)], kind="stable")]
 
 
 def _check_size(shape: tuple[int, ...]) -> None:
@@ -165,38 +146,6 @@ def _mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"The covariance of the posterior draws is singular (constant coordinates: "
             f"{constant.tolist()}): take more draws, or check that the chains moved."
         ) from None
-
-
-def _log_posterior(log_terms: Callable[[jax.Array], LogTerms]) -> LogDensity:
-    """Return the log of prior times likelihood as a function of positions."""
-
-    @double_precision
-    def log_posterior(x: np.ndarray) -> np.ndarray:
-        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        return np.concatenate([np.asarray(_batch(log_terms, x)) for x in parts])
-
-    return log_posterior
-
-
-# The function is part of the key: another call for the same compiled model compiles nothing.
-@partial(jax.jit, static_argnums=0)
-def _batch(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> jax.Array:
-    terms: LogTerms = jax.vmap(log_terms)(x)
-    return terms.log_posterior
-
-
-def _checked(compiled: CompiledModel, log_density: LogDensity) -> LogDensity:
-    """Raise at the first density that is NaN or infinite, naming the term of the model."""
-
-    def checked(x: np.ndarray) -> np.ndarray:
-        values = log_density(x)
-        if np.isnan(values).any():
-            raise ValueError(compiled.explain_nan(x[np.isnan(values).argmax()]))
-        if np.isposinf(values).any():
-            raise ValueError("The posterior density is infinite at a draw: it is not a density.")
-        return values
-
-    return checked
 
 
 def _warped(
@@ -268,7 +217,7 @@ def _assess(mcse: float, target_mcse: float, ess: float, k: float, rhat: float) 
             f"Pareto k of the bridge terms is {k:.2f} (above {MAX_PARETO_K}): proposal and "
             'posterior hardly overlap; try method="warp3", or sample_ais'
         )
-    if not rhat < _MAX_RHAT:
+    if not rhat < MAX_RHAT:
         doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
     if mcse > target_mcse:
         factor = (mcse / target_mcse) ** 2

@@ -17,8 +17,11 @@ from pymc_anneal.results.plot_path import (
     plot_schedule,
     plot_ti_integrand,
 )
+from pymc_anneal.results.plot_prior_sensitivity import plot_prior_sensitivity
 from pymc_anneal.results.plot_sensitivity import plot_sensitivity
 from pymc_anneal.results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
+from pymc_anneal.results.prior_sensitivity import prior_sensitivity
+from pymc_anneal.results.savage_dickey import savage_dickey
 from pymc_anneal.results.sensitivity import power_sensitivity
 from pymc_anneal.results.summary import summary
 
@@ -36,10 +39,13 @@ __all__ = [
     "plot_forward_reverse",
     "plot_log_weights",
     "plot_path_velocity",
+    "plot_prior_sensitivity",
     "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
     "plot_ti_integrand",
     "power_sensitivity",
+    "prior_sensitivity",
+    "savage_dickey",
     "summary",
 ]

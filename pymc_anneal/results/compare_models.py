@@ -23,10 +23,11 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.data_hash import stored_data
 from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
-from pymc_anneal.results.log_evidence import log_evidence, observed_data
+from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 
 # Normal draws of the log evidences: the Monte Carlo error of a tail probability of 2.5 % is then
@@ -294,6 +295,6 @@ def _check_same_data(
 
 
 def _describe_data(result: Container | LogEvidence, evidence: LogEvidence) -> str:
-    data = {} if isinstance(result, LogEvidence) else observed_data(result)
+    data = {} if isinstance(result, LogEvidence) else stored_data(result)
     shapes = [f"'{name}' of shape {value.shape}" for name, value in data.items()]
     return f"{', '.join(shapes) or 'data'} (hash {evidence.data_hash})"

@@ -1,9 +1,7 @@
 """The estimate of a container as a record."""
 
-import numpy as np
-
-from pymc_anneal.base.arviz_compat import Container, group, has_group, required_group
-from pymc_anneal.base.data_hash import hash_data
+from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.base.data_hash import stored_hash
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
 
@@ -42,12 +40,5 @@ def log_evidence(data: Container) -> LogEvidence:
         verdict=Verdict.from_attrs(values.attrs),
         notes=str(values.attrs.get("notes", "")),
         bounds=(scalar["lower_bound"], scalar["upper_bound"]) if "upper_bound" in scalar else None,
-        data_hash=str(values.attrs.get("observed_data_hash", "")) or hash_data(observed_data(data)),
+        data_hash=stored_hash(data),
     )
-
-
-def observed_data(data: Container) -> dict[str, np.ndarray]:
-    """Return the observed data of a result by variable, empty if it holds none."""
-    if not has_group(data, "observed_data"):
-        return {}
-    return {str(k): np.asarray(v) for k, v in group(data, "observed_data").data_vars.items()}
