@@ -1,9 +1,5 @@
 """Proposals of bridge sampling, and the log ratios of posterior and proposal at draws of both."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import TypeAlias
-
 import jax
 import numpy as np
 
@@ -11,16 +7,10 @@ from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
-from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath, ReferenceTerms
-
-# A function of positions, shape (n, d), to log densities, shape (n,).
-LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
-
-# Positions that are evaluated at a time, which bounds the memory.
-_BATCH = 2000
 
 
 def from_mixture(
@@ -78,39 +68,6 @@ def _mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"The covariance of the posterior draws is singular (constant coordinates: "
             f"{constant.tolist()}): take more draws, or check that the chains moved."
         ) from None
-
-
-def _log_posterior(log_terms: Callable[[jax.Array], LogTerms]) -> LogDensity:
-    """Return the log of prior times likelihood as a function of positions."""
-
-    @double_precision
-    def log_posterior(x: np.ndarray) -> np.ndarray:
-        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        return np.concatenate([np.asarray(_batch(log_terms, x)) for x in parts])
-
-    return log_posterior
-
-
-# The function is part of the key: another call for the same compiled model compiles nothing.
-@partial(jax.jit, static_argnums=0)
-def _batch(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> jax.Array:
-    terms: LogTerms = jax.vmap(log_terms)(x)
-    return terms.log_posterior
-
-
-def checked_log_posterior(compiled: CompiledModel) -> LogDensity:
-    """Return the log density, which raises where it is NaN or infinite, naming the term."""
-    log_density = _log_posterior(compiled.log_terms)
-
-    def checked(x: np.ndarray) -> np.ndarray:
-        values = log_density(x)
-        if np.isnan(values).any():
-            raise ValueError(compiled.explain_nan(x[np.isnan(values).argmax()]))
-        if np.isposinf(values).any():
-            raise ValueError("The posterior density is infinite at a draw: it is not a density.")
-        return values
-
-    return checked
 
 
 def _warped(

@@ -15,6 +15,7 @@ draw, as resampling makes them, are moved next to each other: they then count as
 and no draw is in both halves.
 """
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -25,26 +26,21 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference, membership
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
 from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
-from pymc_anneal.evidence.bridge_proposals import (
-    checked_log_posterior,
-    from_mixture,
-    from_normal,
-)
+from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.mean_ratio import MAX_RHAT
 from pymc_anneal.evidence.mode_audit import audit_draws, describe_position
+from pymc_anneal.evidence.posterior_density import group_copies, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 
 Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
-
-# R-hat above which chains have not converged: between 1.01, which Vehtari et al. (2021) recommend
-# for every quantity of interest, and the older 1.1.
-_MAX_RHAT = 1.05
 
 # Draws to which a mixture is fitted, and share of a mode on which the chains have to agree.
 _FITTED, _LEAST_SHARE = 512, 0.01
@@ -112,13 +108,13 @@ def bridge_evidence(
     check_target(target_mcse)
     compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
-    draws = np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
     _check_size(draws.shape)
     seed = seed_sequence(random_seed)
     seed_fit, seed_mixture = seed.spawn(2)
     first, second = np.array_split(draws, [draws.shape[1] // 2], axis=1)
     fitted = _fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)
-    log_density = checked_log_posterior(compiled)
+    log_density = log_posterior(compiled)
     if method == "mixture" or (method == "auto" and fitted.modes > 1):
         log_forward, log_reverse = from_mixture(compiled, fitted, second, seed_mixture)
     else:
@@ -128,6 +124,7 @@ def bridge_evidence(
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
     doubts = _doubt_draws(compiled, fitted, draws, draws_rhat(log_reverse))
     found = _log_evidence(estimate, log_forward, target_mcse, doubts, compiled.notes)
+    found = replace(found, data_hash=hash_data(compiled.observed_data()))
     if warnings:
         warn_unless_trusted(found.verdict, found.headline)
     return found
@@ -151,21 +148,15 @@ def _doubt_draws(
     flat = draws.reshape(-1, draws.shape[2])
     weight = np.full(len(flat), 1 / len(flat))
     doubts = audit_draws(fitted, flat, weight).doubts(compiled, "the chains missed it")
-    if not rhat < _MAX_RHAT:
+    if not rhat < MAX_RHAT:
         doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
     member = membership(fitted.path, flat, fitted.modes).reshape(*draws.shape[:2], -1)
     for mode, centre in enumerate(fitted.centres):
         held = _LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE
-        if held and not draws_rhat(member[:, :, mode]) < _MAX_RHAT:
+        if held and not draws_rhat(member[:, :, mode]) < MAX_RHAT:
             where = describe_position(compiled, centre)
             doubts.append(f"the chains disagree on the share of the mode at {where}")
     return doubts
-
-
-def _group_copies(x: np.ndarray) -> np.ndarray:
-    """Move copies of a draw, shape ``(n, d)``, behind its first appearance."""
-    _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    return x[np.argsort(first[np.ravel(index)], kind="stable")]
 
 
 def _check_size(shape: tuple[int, ...]) -> None:

@@ -1,10 +1,12 @@
 """Records of an estimated log evidence, in nats."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.verdict import Verdict
 
 
@@ -52,6 +54,8 @@ class LogEvidence:
     bounds : tuple of float, optional
         Stochastic bounds, if reverse runs were made: the estimate of the forward runs alone, below
         the truth in expectation, and that of the reverse runs, above it.
+    data_hash : str
+        Hash of the observed data; "" if there are none, or if they are not known.
     """
 
     log_evidence: float
@@ -63,6 +67,7 @@ class LogEvidence:
     verdict: Verdict
     notes: str = ""
     bounds: tuple[float, float] | None = None
+    data_hash: str = ""
 
     @property
     def headline(self) -> str:
@@ -78,6 +83,25 @@ class LogEvidence:
             f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
             f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
         )
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, with the verdict in colour."""
+        return html_table([(name, value) for name, value in self._html_cells().items() if value])
+
+    def _html_cells(self) -> dict[str, str]:
+        value = partial(round_to_error, error=self.mcse)
+        low, high = self.interval
+        bounds = self.bounds and [value(bound) for bound in self.bounds]
+        return {
+            "log evidence": f"{value(self.log_evidence)} ± {self.mcse:.2g} nats",
+            "95 % interval": f"{value(low)} to {value(high)}",
+            "forward, reverse runs": f"{bounds[0]}, {bounds[1]}" if bounds else "",
+            "effective sample size": f"{self.ess:.0f}",
+            "Pareto k": f"{self.pareto_k:.2f}",
+            "barrier": "" if np.isnan(self.barrier) else f"{self.barrier:.1f}",
+            "verdict": html_verdict(self.verdict.status, self.verdict.reasons),
+            "note": self.notes,
+        }
 
     def _bounds(self) -> str:
         if self.bounds is None:

@@ -26,6 +26,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
@@ -278,7 +279,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
 
     Parameters
     ----------
-    model : pymc.Model, optional
+    model : pymc.Model or bambi.Model, optional
         Model whose free variables, continuous or discrete, have proper priors. Default: the model
         on the context stack.
 
@@ -302,11 +303,10 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         Results cannot hold a variable: it has the name of a dimension, or a deterministic has a
         shape that depends on values, or depends on random numbers. The evidence is not affected.
     """
-    model = pm.modelcontext(model)
+    model = unwrap_bambi(pm.modelcontext(model))
     if not isinstance(model, pm.Model):
         raise TypeError(
-            f"`model` is a {type(model).__name__}, expected a pymc.Model "
-            "(for a Bambi model pass `model=bambi_model.backend.model`)."
+            f"`model` is a {type(model).__name__}, expected a pymc.Model or a model of Bambi."
         )
     check_supported(model)
     prior = PriorSampler(model)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from pymc_anneal.base.arviz_compat import required_group
+from pymc_anneal.base.data_hash import hash_data, stored_hash
 from pymc_anneal.model.compile import CompiledModel
 
 
@@ -26,10 +27,22 @@ def posterior_draws(idata: Any, compiled: CompiledModel) -> np.ndarray:
     ------
     ValueError
         There is no group ``posterior``, a variable of the model is missing from it, or has another
-        number of dimensions than in the model.
+        number of dimensions than in the model; or the container holds other observed data.
     """
     posterior = required_group(idata, "posterior", "pymc.sample")
+    check_same_data(idata, compiled)
     values = {str(k): np.asarray(v.transpose("chain", "draw", ...)) for k, v in posterior.items()}
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
     flat = {k: v.reshape(chains * draws, *v.shape[2:]) for k, v in values.items()}
     return compiled.unconstrain(flat).reshape(chains, draws, compiled.ndim)
+
+
+def check_same_data(idata: Any, compiled: CompiledModel) -> None:
+    """Raise if a container holds observed data other than those of the model."""
+    found, expected = stored_hash(idata), hash_data(compiled.observed_data())
+    if found and found != expected:
+        raise ValueError(
+            f"The draws are of other observed data (hash {found}) than those of the model, "
+            f"{sorted(compiled.observed_data())} (hash {expected}). Pass the model that was "
+            "sampled."
+        )

@@ -236,11 +236,34 @@ def _add_batch_axis(
             continue
         rv = node.outputs[getattr(node.op, "default_output", None) or 0]
         if any(a in batched for a in ancestors([rv])):
-            new = vectorize_graph([rv], replace=batched)[0]
+            new = _vectorize_variable(rv, batched)
         else:
             new = change_dist_size(rv, (_BATCH,), expand=True)
         batched[rv] = _sort(new, to_sort[rv]) if rv in to_sort else new
     return list(vectorize_graph(list(outputs), replace=batched))
+
+
+def _vectorize_variable(rv: Variable, batched: Mapping[Variable, Variable]) -> Variable:
+    """Give a random variable whose parents have an axis of draws that axis too."""
+    try:
+        return vectorize_graph([rv], replace=batched)[0]
+    except ValueError:
+        # PyTensor refuses a size that exceeds the shapes of the parameters, as that of
+        # `pm.Normal("b", 0, scale, shape=8)`.
+        if not isinstance(rv.owner.op, RandomVariable):
+            raise
+        return vectorize_graph([_broadcast_parameters(rv)], replace=batched)[0]
+
+
+def _broadcast_parameters(rv: Variable) -> Variable:
+    """Return the random variable with its size taken from the shapes of its parameters."""
+    op, node = rv.owner.op, rv.owner
+    size = tuple(op.size_param(node))
+    parameters = [
+        pt.broadcast_to(p, (*size, *(p.shape[-core:] if core else ())))
+        for p, core in zip(op.dist_params(node), op.ndims_params, strict=True)
+    ]
+    return op.make_node(op.rng_param(node), None, *parameters).outputs[1]
 
 
 def _sort(draws: Variable, transform: Ordered) -> Variable:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 
+from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.frozen_data import FrozenData
 
@@ -35,7 +36,7 @@ def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
 
     Parameters
     ----------
-    model : pymc.Model or CompiledModel, optional
+    model : pymc.Model, bambi.Model or CompiledModel, optional
         Default: the model on the context stack.
 
     Returns
@@ -45,7 +46,7 @@ def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
     """
     if isinstance(model, CompiledModel):
         return model
-    model = pm.modelcontext(model)
+    model = unwrap_bambi(pm.modelcontext(model))
     if not isinstance(model, pm.Model):
         return compile_model(model)  # raises, with the type that it found
     state = _state(model)

@@ -10,6 +10,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_anneal._version import __version__
+from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.execution.fingerprint import describe_model
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
@@ -57,9 +58,10 @@ class ModelTarget:
 
     @property
     def attrs(self) -> Mapping[str, str]:
-        """Notes on the model, and versions."""
+        """Notes on the model, a hash of the observed data, and versions."""
         return {
             "notes": " ".join(self.compiled.notes),
+            "observed_data_hash": hash_data(self.compiled.observed_data()),
             "versions": f"pymc_anneal {__version__}, pymc {pm.__version__}, jax {jax.__version__}",
         }
 

@@ -8,6 +8,8 @@ from pymc_anneal.results.compare_estimators import compare_estimators
 from pymc_anneal.results.compare_models import LogBayesFactor, compare, log_bayes_factor
 from pymc_anneal.results.from_sample_smc import from_sample_smc
 from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.results.plot_compare import plot_compare
 from pymc_anneal.results.plot_path import (
     plot_annealing,
     plot_path_velocity,
@@ -15,13 +17,17 @@ from pymc_anneal.results.plot_path import (
     plot_schedule,
     plot_ti_integrand,
 )
-from pymc_anneal.results.plot_tables import plot_compare, plot_sensitivity
+from pymc_anneal.results.plot_prior_sensitivity import plot_prior_sensitivity
+from pymc_anneal.results.plot_sensitivity import plot_sensitivity
 from pymc_anneal.results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
+from pymc_anneal.results.prior_sensitivity import prior_sensitivity
+from pymc_anneal.results.savage_dickey import savage_dickey
 from pymc_anneal.results.sensitivity import power_sensitivity
 from pymc_anneal.results.summary import summary
 
 __all__ = [
     "LogBayesFactor",
+    "ModelComparison",
     "compare",
     "compare_estimators",
     "from_sample_smc",
@@ -33,10 +39,13 @@ __all__ = [
     "plot_forward_reverse",
     "plot_log_weights",
     "plot_path_velocity",
+    "plot_prior_sensitivity",
     "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
     "plot_ti_integrand",
     "power_sensitivity",
+    "prior_sensitivity",
+    "savage_dickey",
     "summary",
 ]

@@ -14,6 +14,7 @@ which keeps their asymmetry; intervals of probabilities come from normal draws o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,13 @@ import pandas as pd
 from scipy.special import softmax
 from scipy.stats import norm
 
-from pymc_anneal.base.arviz_compat import Container, group, has_group
+from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.data_hash import stored_data
+from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.model_comparison import ModelComparison
 
 # Normal draws of the log evidences: the Monte Carlo error of a tail probability of 2.5 % is then
 # 0.1 %.
@@ -65,6 +69,18 @@ class LogBayesFactor:
             f"verdict: {self.verdict}"
         )
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, with the verdict in colour."""
+        value = partial(round_to_error, error=self.mcse)
+        low, high = self.interval
+        return html_table(
+            [
+                ("log Bayes factor", f"{value(self.log_bayes_factor)} ± {self.mcse:.2g} nats"),
+                ("95 % interval", f"{value(low)} to {value(high)}"),
+                ("verdict", html_verdict(self.verdict.status, self.verdict.reasons)),
+            ]
+        )
+
 
 def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> LogBayesFactor:
     """Compute the log Bayes factor of two models, with its error.
@@ -93,14 +109,13 @@ def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> 
     --------
     >>> pymc_anneal.log_bayes_factor(idata_a, idata_b)
     """
-    _check_same_data({"a": a, "b": b})
     return _difference(_evidences({"a": a, "b": b}), "a", "b")
 
 
 def compare(
     results: Mapping[str, Container | LogEvidence],
     prior_odds: Mapping[str, float] | Sequence[float] | None = None,
-) -> pd.DataFrame:
+) -> ModelComparison:
     """Rank models by their evidence.
 
     Parameters
@@ -112,13 +127,11 @@ def compare(
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each model, the best first: ``rank``; ``log_evidence`` and its ``mcse``;
-        ``log_bayes_factor`` of the model against the best, with its ``log_bayes_factor_mcse`` and
-        the ends of its 95 % interval; posterior ``probability`` and the ends of its 95 %
-        interval; the ``verdict`` on the evidence, as text. Everything logarithmic is in nats.
-        ``attrs["verdict"]`` says whether the first two can be told apart at this precision and, if
-        not, how many more particles that takes.
+    ModelComparison
+        Its notation in text and in notebooks is a table of rank, log evidence, error, log Bayes
+        factor against the first model, probability and verdict; :attr:`ModelComparison.table` is
+        that table as numbers, :attr:`ModelComparison.details` has intervals besides. Models whose
+        evidence is not trusted have no rank and come last.
 
     Raises
     ------
@@ -140,14 +153,31 @@ def compare(
             f"{len(results)} of them" if isinstance(results, Mapping) else type(results).__name__
         )
         raise ValueError(f"`results` is {found}, expected a dict of at least two results by name.")
-    _check_same_data(results)
     log_odds = _log_odds(list(results), prior_odds)
-    evidences = dict(sorted(_evidences(results).items(), key=lambda e: -e[1].log_evidence))
+    evidences = dict(sorted(_evidences(results).items(), key=_order))
     best, second, *_ = evidences
+    return ModelComparison(
+        details=_details(evidences, log_odds), verdict=_verdict(evidences, best, second)
+    )
+
+
+def _order(item: tuple[str, LogEvidence]) -> tuple[bool, float]:
+    """Sort trusted evidences, the largest first, before those that are not."""
+    return _is_doubtful(item[1]), -item[1].log_evidence
+
+
+def _is_doubtful(evidence: LogEvidence) -> bool:
+    return evidence.verdict.status == "do not trust"
+
+
+def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]) -> pd.DataFrame:
+    """Return all columns of the table, for models in order."""
+    best = next(iter(evidences))
     factors = [_difference(evidences, name, best) for name in evidences]
-    table = pd.DataFrame(
+    rank = [pd.NA if _is_doubtful(e) else i for i, e in enumerate(evidences.values())]
+    return pd.DataFrame(
         {
-            "rank": np.arange(len(evidences)),
+            "rank": pd.array(rank, dtype="Int64"),
             "log_evidence": [e.log_evidence for e in evidences.values()],
             "mcse": [e.mcse for e in evidences.values()],
             "log_bayes_factor": [f.log_bayes_factor for f in factors],
@@ -155,15 +185,15 @@ def compare(
             "log_bayes_factor_lower": [0.0, *(f.interval[0] for f in factors[1:])],
             "log_bayes_factor_upper": [0.0, *(f.interval[1] for f in factors[1:])],
             **_probabilities(evidences, log_odds),
-            "verdict": [str(e.verdict) for e in evidences.values()],
+            "verdict": [e.verdict.status for e in evidences.values()],
+            "reasons": ["; ".join(e.verdict.reasons) for e in evidences.values()],
         },
         index=pd.Index(list(evidences), name="model"),
     )
-    table.attrs["verdict"] = str(_verdict(_difference(evidences, best, second), best, second))
-    return table
 
 
 def _evidences(results: Mapping[str, Container | LogEvidence]) -> dict[str, LogEvidence]:
+    """Read the evidences, and raise if they cannot be compared."""
     read = {n: r if isinstance(r, LogEvidence) else log_evidence(r) for n, r in results.items()}
     for name, evidence in read.items():
         if not np.isfinite([evidence.log_evidence, evidence.mcse]).all():
@@ -171,6 +201,7 @@ def _evidences(results: Mapping[str, Container | LogEvidence]) -> dict[str, LogE
                 f"Model '{name}' has log evidence {evidence.log_evidence} +- {evidence.mcse}, "
                 "expected finite numbers. Run it again with more steps or draws."
             )
+    _check_same_data(read, results)
     return read
 
 
@@ -223,8 +254,12 @@ def _probabilities(
     }
 
 
-def _verdict(factor: LogBayesFactor, best: str, second: str) -> Verdict:
+def _verdict(evidences: Mapping[str, LogEvidence], best: str, second: str) -> Verdict:
     """Return whether the order of the first two models is certain."""
+    doubtful = {name: e.verdict for name, e in evidences.items() if _is_doubtful(e)}
+    if doubtful:
+        return combined_verdict(doubtful)
+    factor = _difference(evidences, best, second)
     if not factor.verdict.trusted:
         return factor.verdict
     d, error = factor.log_bayes_factor, factor.mcse
@@ -242,39 +277,24 @@ def _verdict(factor: LogBayesFactor, best: str, second: str) -> Verdict:
     return Verdict("more draws needed", (reason, remedy))
 
 
-def _check_same_data(results: Mapping[str, Container | LogEvidence]) -> None:
-    """Raise if two results are of different observed data."""
-    data = {n: _observed(r) for n, r in results.items() if not isinstance(r, LogEvidence)}
-    if len(data) < 2:
-        return
-    (first, expected), *others = data.items()
+def _check_same_data(
+    evidences: Mapping[str, LogEvidence], results: Mapping[str, Container | LogEvidence]
+) -> None:
+    """Raise if two results are of different observed data; those without data are accepted."""
+    (first, expected), *others = evidences.items()
     for name, found in others:
-        if not _same(found, expected):
+        if expected.data_hash and found.data_hash and found.data_hash != expected.data_hash:
             raise ValueError(
                 f"Models '{first}' and '{name}' are of different observed data: "
-                f"{_described(expected)} and {_described(found)}. Evidences can be compared only "
-                "if the models explain the same data, in the same units."
+                f"{_describe_data(results[first], expected)} and "
+                f"{_describe_data(results[name], found)}. Evidences can be compared only if the "
+                "models explain the same data, in the same units."
             )
+        if not expected.data_hash:
+            first, expected = name, found
 
 
-def _observed(result: Container) -> dict[str, np.ndarray]:
-    if not has_group(result, "observed_data"):
-        return {}
-    data = group(result, "observed_data")
-    return {str(name): np.asarray(value) for name, value in data.data_vars.items()}
-
-
-def _same(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> bool:
-    """Return whether the same numbers were observed, whatever their names and shapes."""
-
-    def flat(data: Mapping[str, np.ndarray]) -> np.ndarray:
-        parts = sorted(np.ravel(v).astype(float).tolist() for v in data.values())
-        return np.array([x for part in parts for x in part])
-
-    x, y = flat(a), flat(b)
-    return x.shape == y.shape and bool(np.array_equal(x, y, equal_nan=True))
-
-
-def _described(data: Mapping[str, np.ndarray]) -> str:
+def _describe_data(result: Container | LogEvidence, evidence: LogEvidence) -> str:
+    data = {} if isinstance(result, LogEvidence) else stored_data(result)
     shapes = [f"'{name}' of shape {value.shape}" for name, value in data.items()]
-    return ", ".join(shapes) or "none"
+    return f"{', '.join(shapes) or 'data'} (hash {evidence.data_hash})"

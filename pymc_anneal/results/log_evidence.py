@@ -1,6 +1,7 @@
 """The estimate of a container as a record."""
 
 from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.base.data_hash import stored_hash
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
 
@@ -39,4 +40,5 @@ def log_evidence(data: Container) -> LogEvidence:
         verdict=Verdict.from_attrs(values.attrs),
         notes=str(values.attrs.get("notes", "")),
         bounds=(scalar["lower_bound"], scalar["upper_bound"]) if "upper_bound" in scalar else None,
+        data_hash=stored_hash(data),
     )

@@ -14,7 +14,8 @@ from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.verdict import warn_unless_trusted
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.bambi import unwrap_bambi
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.references import Reference
@@ -35,12 +36,15 @@ from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_res
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
+# Default number of draws in each chain.
+_DRAWS = 500
+
 # Largest number of draws of a given posterior from which moments are estimated.
 _MOMENT_DRAWS = 1024
 
 
 def sample_ais(
-    draws: int = 500,
+    draws: int | pm.Model | CompiledModel = _DRAWS,
     *,
     chains: int = 4,
     steps: Steps = "auto",
@@ -76,7 +80,8 @@ def sample_ais(
     Parameters
     ----------
     draws : int
-        Posterior draws in each chain, and the smallest number of particles in each chain.
+        Posterior draws in each chain, and the smallest number of particles in each chain. A model
+        in this place is taken as `model`, and draws are 500.
     chains : int
         Independent groups of particles.
     steps : int or "auto"
@@ -143,7 +148,7 @@ def sample_ais(
         The same seed gives the same result.
     progressbar : bool
         Whether to show progress.
-    model : pymc.Model or CompiledModel, optional
+    model : pymc.Model, bambi.Model or CompiledModel, optional
         The model, or the result of :func:`compile_model`. Default: the model on the context
         stack.
     moments_from : InferenceData or DataTree, optional
@@ -197,7 +202,7 @@ def sample_ais(
     ...     idata = pymc_anneal.sample_ais()
     >>> pymc_anneal.log_evidence(idata)
     """
-    check_not_model("draws", draws)
+    draws, model = _draws_and_model(draws, model)
     settings = Settings(
         draws=draws,
         chains=chains,
@@ -243,6 +248,22 @@ def sample_ais(
         found = log_evidence(result)
         warn_unless_trusted(found.verdict, found.headline)
     return result
+
+
+def _draws_and_model(draws: Any, model: Any) -> tuple[int, Any]:
+    """Return the arguments `draws` and `model` in their order; a model may be in the first place.
+
+    Raises
+    ------
+    TypeError
+        There is a model in both places.
+    """
+    given = unwrap_bambi(draws)
+    if not isinstance(given, pm.Model | CompiledModel):
+        return draws, model
+    if model is not None:
+        raise TypeError("There are two models, the first argument and `model`: pass one of them.")
+    return _DRAWS, given
 
 
 def _check_path(

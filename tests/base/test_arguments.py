@@ -32,7 +32,6 @@ def test_positive_targets(value: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "argument"),
     [
-        (pma.sample_ais, "draws"),
         (pma.find_map, "draws"),
         (pma.calibrate, "n_datasets"),
         (pma.power_posterior, "betas"),

@@ -102,3 +102,20 @@ class TestPriorDraws:
             pm.Weibull("x", 1e-4, 1.0)
         with pytest.raises(ValueError, match="prior draw of variable 'x' is -?inf"):
             pma.compile_model(model).sample_prior(np.random.SeedSequence(9), 100)
+
+    def test_sizes_beyond_the_parameters_are_drawn_in_batches(self) -> None:
+        """``shape=`` with scalar parents, for which PyTensor has no batches of its own."""
+        with pm.Model() as model:
+            scale = pm.Gamma("scale", 3.0, 2.0)
+            x = pm.Normal("x", 0.5, scale, shape=3)
+            pm.MvNormal("z", x, scale**2 * np.eye(3), shape=(2, 3))
+        compiled = pma.compile_model(model)
+        assert "batch" in compiled._prior._sample.func.__name__
+        draws = compiled.sample_prior(np.random.SeedSequence(10), 4000)
+        log_scale, x = draws[:, :1], draws[:, 1:4]
+        z = draws[:, 4:].reshape(-1, 2, 3)
+        for residual in (x - 0.5, (z[:, 0] - x), (z[:, 1] - x)):
+            u = stats.norm.cdf(residual / np.exp(log_scale))
+            assert stats.kstest(u.ravel(), "uniform").pvalue > 1e-6
+            assert np.abs(np.corrcoef(u.T) - np.eye(3)).max() < 0.1
+        assert np.abs(np.corrcoef(z[:, 0, 0] - x[:, 0], z[:, 1, 0] - x[:, 0])[0, 1]) < 0.1

@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 import pymc_anneal as pma
 
+from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
@@ -18,6 +19,7 @@ from pymc_anneal.results.compare_models import compare, log_bayes_factor
 from tests.problems import log_evidence_normal_mean
 
 TRUST = Verdict("trust")
+DOUBTFUL = Verdict("do not trust", ("Pareto k",))
 
 
 def evidence(value: float, mcse: float = 0.02, verdict: Verdict = TRUST, **interval) -> LogEvidence:
@@ -52,7 +54,7 @@ class TestLogBayesFactor:
 class TestCompare:
     def test_table(self) -> None:
         models = {"c": evidence(-9.0), "a": evidence(-3.0), "b": evidence(-4.0)}
-        table = compare(models)
+        table = compare(models).details
         assert table.index.tolist() == ["a", "b", "c"]
         assert table["rank"].tolist() == [0, 1, 2]
         np.testing.assert_allclose(table["log_bayes_factor"], [0, -1, -6])
@@ -64,8 +66,8 @@ class TestCompare:
         models = {"a": evidence(-3.0), "b": evidence(-3.0)}
         by_name = compare(models, prior_odds={"b": 3, "a": 1})
         by_order = compare(models, prior_odds=[1, 3])
-        assert by_name["probability"].to_dict() == pytest.approx({"a": 0.25, "b": 0.75})
-        assert by_order["probability"].equals(by_name["probability"])
+        assert by_name.table["probability"].to_dict() == pytest.approx({"a": 0.25, "b": 0.75})
+        assert by_order.table.equals(by_name.table)
 
     @pytest.mark.parametrize(
         ("odds", "message"),
@@ -81,26 +83,39 @@ class TestCompare:
             compare({"a": evidence(-3.0), "b": evidence(-3.0)}, prior_odds=odds)
 
     def test_verdict_on_a_clear_winner(self) -> None:
-        table = compare({"a": evidence(-3.0), "b": evidence(-4.0)})
-        assert table.attrs["verdict"] == (
+        found = compare({"a": evidence(-3.0), "b": evidence(-4.0)})
+        assert str(found.verdict) == (
             "trust: 'a' has the highest evidence, 1.00 +- 0.028 nats ahead of 'b'"
         )
 
     def test_verdict_on_a_tie_says_how_many_particles(self) -> None:
         # Error sqrt(2) 0.1, difference 0.05: (1.96 * 0.1414 / 0.05)^2 = 30.7 times.
-        table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)})
-        assert table.attrs["verdict"].startswith("more draws needed: 'a' and 'b' cannot be told")
-        assert "about 31 times as many particles would separate them" in table.attrs["verdict"]
+        verdict = str(compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)}).verdict)
+        assert verdict.startswith("more draws needed: 'a' and 'b' cannot be told")
+        assert "about 31 times as many particles would separate them" in verdict
 
     def test_verdict_on_equals(self) -> None:
-        table = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.0, 0.1)})
-        assert "practically equal" in table.attrs["verdict"]
+        found = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.0, 0.1)})
+        assert "practically equal" in str(found.verdict)
 
-    def test_verdict_needs_trust(self) -> None:
-        doubtful = evidence(-9.0, verdict=Verdict("do not trust", ("x",)))
-        table = compare({"a": evidence(-3.0), "b": doubtful})
-        assert table.attrs["verdict"] == "do not trust: b: x"
-        assert table["verdict"].tolist() == ["trust", "do not trust: x"]
+    def test_shortfalls_are_passed_on(self) -> None:
+        short = evidence(-9.0, verdict=Verdict("more steps needed", ("x",)))
+        found = compare({"a": evidence(-3.0), "b": short})
+        assert str(found.verdict) == "more steps needed: b: x"
+        assert found.table["rank"].tolist() == [0, 1]
+
+    def test_models_that_are_not_trusted_have_no_rank(self) -> None:
+        doubtful = evidence(-1.0, verdict=DOUBTFUL)
+        found = compare({"x": doubtful, "a": evidence(-3.0), "b": evidence(-4.0)})
+        assert found.table.index.tolist() == ["a", "b", "x"]
+        assert found.table["rank"].isna().tolist() == [False, False, True]
+        assert found.details.loc["x", "log_bayes_factor"] == 2.0  # against the best of the trusted
+        assert found.details["verdict"].tolist() == ["trust", "trust", "do not trust"]
+        assert str(found.verdict) == "do not trust: x: Pareto k"
+
+    def test_no_model_is_trusted(self) -> None:
+        doubtful = {name: evidence(-3.0, verdict=DOUBTFUL) for name in "ab"}
+        assert compare(doubtful).table["rank"].isna().all()
 
     @pytest.mark.parametrize("models", [{}, {"a": evidence(-1.0)}, [evidence(-1.0)]])
     def test_too_few(self, models) -> None:
@@ -122,7 +137,7 @@ class TestCompare:
             log_z, mcse = rng.normal(0, 1, 2), rng.uniform(0.02, 0.3, 2)
             found = log_z + mcse * rng.normal(size=2)
             table = compare({"a": evidence(found[0], mcse[0]), "b": evidence(found[1], mcse[1])})
-            row = table.loc["a"]
+            row = table.details.loc["a"]
             exact = softmax(log_z)[0]
             covered += row["probability_lower"] <= exact <= row["probability_upper"]
         assert 0.92 <= covered / n <= 0.98
@@ -160,7 +175,7 @@ class TestProbabilitiesOfConjugateModels:
             (y, exact), rng = self.pair(seed), np.random.default_rng([9, seed])
             found = {n: annealed(y, prior, rng) for n, prior in self.priors.items()}
             found = {n: replace(e, mcse=factor * e.mcse) for n, e in found.items()}
-            row = compare(found).loc["near"]
+            row = compare(found).details.loc["near"]
             probability = softmax([exact["near"], exact["far"]])[0]
             covered += row["probability_lower"] <= probability <= row["probability_upper"]
         return covered / pairs
@@ -203,7 +218,53 @@ class TestData:
         factor = log_bayes_factor(results["first"], results["renamed"])
         assert factor.log_bayes_factor == 0
 
+    def test_hashes(self, results) -> None:
+        hashes = {name: pma.log_evidence(result).data_hash for name, result in results.items()}
+        assert (
+            hashes["first"]
+            == hashes["renamed"]
+            == group(results["first"], "evidence").attrs["observed_data_hash"]
+        )
+        assert len(set(hashes.values())) == 3
+
+    def test_evidences_read_from_results(self, results) -> None:
+        first, other = (pma.log_evidence(results[name]) for name in ("first", "other"))
+        with pytest.raises(ValueError, match="different observed data: data .hash"):
+            compare({"a": first, "b": other})
+        assert compare({"a": first, "b": replace(other, data_hash="")}).table.shape == (2, 6)
+
+    def test_results_without_data_do_not_hide_others(self, results) -> None:
+        nothing = evidence(-3.0)
+        with pytest.raises(ValueError, match="Models 'a' and 'b' are of different"):
+            compare({"x": nothing, "a": results["first"], "y": nothing, "b": results["other"]})
+
     @pytest.mark.parametrize("name", ["other", "longer"])
     def test_other_data(self, results, name) -> None:
         with pytest.raises(ValueError, match="different observed data: 'y' of shape"):
             compare({"a": results["first"], name: results[name]})
+
+
+class TestForms:
+    """What a reader sees of a comparison."""
+
+    def found(self) -> pma.ModelComparison:
+        doubtful = evidence(-503.0, 0.1, Verdict("do not trust", ("<k>",)))
+        return compare({"a<b": evidence(-3.0), "b": evidence(-4.0), "c": doubtful})
+
+    def test_text(self) -> None:
+        lines = repr(self.found()).splitlines()
+        assert lines[0].split() == "rank log evidence error log BF probability verdict".split()
+        assert lines[2].split() == ["a<b", "0", "-3.000", "0.02", "0.000", "0.731", "trust"]
+        assert lines[4].split()[:3] == ["c", "-", "-503.00"]
+        assert lines[-1] == "verdict: do not trust: c: <k>"
+
+    def test_html_is_escaped(self) -> None:
+        html = self.found()._repr_html_()
+        assert "a&lt;b" in html
+        assert "a<b" not in html
+        assert "c: &lt;k&gt;" in html
+        assert html.count("<tr>") == 4
+
+    def test_html_of_a_bayes_factor(self) -> None:
+        html = log_bayes_factor(evidence(-3.0), evidence(-5.0))._repr_html_()
+        assert "2.000 ± 0.028 nats" in html

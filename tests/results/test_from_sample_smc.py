@@ -79,8 +79,8 @@ def test_chains_of_equal_length() -> None:
 
 def test_compared_with_a_trusted_one(raw) -> None:
     ours = pma.LogEvidence(-5.6, 0.02, (-5.64, -5.56), 500, 0.1, 2.0, pma.Verdict("trust"))
-    table = pma.compare({"smc": from_sample_smc(raw), "ais": ours})
-    assert table.attrs["verdict"].startswith("more evidence needed: smc: the error is the spread")
+    found = pma.compare({"smc": from_sample_smc(raw), "ais": ours})
+    assert str(found.verdict).startswith("more evidence needed: smc: the error is the spread")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The estimate of a container, fresh and loaded from a file."""
 
+from dataclasses import replace
+
 import arviz as az
 import pymc as pm
 import pytest
@@ -42,3 +44,12 @@ def test_not_a_result() -> None:
     message = r"sample_ais with a group 'evidence', found \w+ with the groups \['posterior'\]"
     with pytest.raises(ValueError, match=message):
         pma.log_evidence(container({"posterior": xr.Dataset({"mu": ("draw", [1.0])})}))
+
+
+def test_html(idata) -> None:
+    found = pma.log_evidence(idata)
+    html = found._repr_html_()
+    assert f"± {found.mcse:.2g} nats" in html
+    assert ">more steps needed</span>" in html or ">do not trust</span>" in html
+    assert "forward, reverse runs" not in html
+    assert "-2.0000, -1.0000" in replace(found, bounds=(-2.0, -1.0), mcse=1e-4)._repr_html_()

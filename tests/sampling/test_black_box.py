@@ -78,7 +78,14 @@ def test_the_default_says_that_it_walks() -> None:
         pma.sample_ais(20, steps=2, model=solved(), progressbar=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pma.sample_ais(20, steps=2, transition="random_walk", model=solved(), progressbar=False)
+        pma.sample_ais(
+            20,
+            steps=2,
+            transition="random_walk",
+            model=solved(),
+            progressbar=False,
+            warnings=False,
+        )
 
 
 @pytest.mark.parametrize("transition", ["hmc", "mala", "generalized_hmc", pma.HMC()])

@@ -75,6 +75,16 @@ def test_draws_alone_is_positional() -> None:
         pma.sample_ais(10, 2, model=small_model())
 
 
+def test_a_model_may_come_first() -> None:
+    result = pma.sample_ais(small_model(), **QUICK)
+    assert group(result, "posterior").sizes["draw"] == 500
+
+
+def test_two_models() -> None:
+    with pytest.raises(TypeError, match="There are two models"):
+        pma.sample_ais(small_model(), model=small_model())
+
+
 def test_steps_against_an_array() -> None:
     arguments = {**QUICK, "schedule": [0.0, 0.5, 1.0], "steps": 3}
     with pytest.raises(ValueError, match="`steps` is 3, but the schedule has 2 steps"):

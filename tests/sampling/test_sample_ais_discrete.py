@@ -38,8 +38,8 @@ class TestResult:
 
     def test_other_functions_take_the_result(self, result, tmp_path) -> None:
         again = pma.sample_ais(model=discrete_model(), steps=10, reverse_from=result, **QUICK)
-        table = pma.compare({"once": result, "again": again})
-        assert table["log_evidence"].notna().all()
+        found = pma.compare({"once": result, "again": again})
+        assert found.table["log_evidence"].notna().all()
         assert pma.compare_estimators(result)["agrees"].all()
         assert "z[a]" in pma.summary(result).index
         result.to_netcdf(tmp_path / "result.nc")

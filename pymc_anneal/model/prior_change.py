@@ -1,0 +1,164 @@
+"""The log ratio of two priors of a model at given values of its variables.
+
+Everything is in the model's own space, without transforms: they may differ between the priors, and
+their Jacobians cancel. The functions are compiled for PyTensor's Python mode, which takes
+milliseconds: they are called once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+
+from pymc.logprob.basic import conditional_logp
+from pytensor.compile.mode import Mode
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.traversal import ancestors
+
+from pymc_anneal.model.compile import CompiledModel
+
+# Draws of a new prior that have to lie in the support of the old one.
+_SUPPORT_DRAWS = 200
+
+# Values of the free variables by name, shapes (n, ...).
+Values: TypeAlias = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PriorChange:
+    """A change of the prior of a model.
+
+    Attributes
+    ----------
+    log_ratio : Callable
+        From values of the free variables, shapes ``(n, ...)``, to ``log p'(x) - log p(x)``, shape
+        ``(n,)``, in nats.
+    log_old : Callable
+        From values to the log density of the old prior, as far as it changes, shape ``(n,)``.
+    draw : Callable
+        From a number ``n`` to draws of the free variables from the new prior.
+    """
+
+    log_ratio: Callable[[Values], np.ndarray]
+    log_old: Callable[[Values], np.ndarray]
+    draw: Callable[[int], Values]
+
+    def check_support(self, name: str) -> None:
+        """Raise `ValueError` if the new prior has mass where the old one has none."""
+        outside = int(np.isneginf(self.log_old(self.draw(_SUPPORT_DRAWS))).sum())
+        if outside:
+            raise ValueError(
+                f"{outside} of {_SUPPORT_DRAWS} draws of the new prior by '{name}' have a density "
+                "of zero under the model's prior: its posterior draws say nothing about them. "
+                "Sample the model with the wider prior."
+            )
+
+
+def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorChange:
+    """Replace the prior of a variable by a distribution, such as ``pm.HalfNormal.dist(2)``.
+
+    Raises
+    ------
+    TypeError
+        `dist` is no distribution.
+    """
+    if not isinstance(dist, Variable) or dist.owner is None:
+        raise TypeError(
+            f"The new prior of '{name}' is a {type(dist).__name__}, expected a distribution such "
+            "as pm.Normal.dist(0, 1)."
+        )
+    rv, inputs = compiled.model[name], _inputs(compiled.model)
+    new = rv.type()
+    terms = conditional_logp({**inputs, dist: new})
+    old_term, new_term = _total([terms[inputs[rv]]]), _total([terms[new]])
+    new_term = clone_replace([new_term], {new: inputs[rv]})[0]
+    drawn = clone_replace(list(inputs), {rv: pt.broadcast_to(dist, rv.shape).astype(rv.dtype)})
+    return PriorChange(
+        _row_function(compiled, inputs, new_term - old_term),
+        _row_function(compiled, inputs, old_term),
+        _draw_function(compiled, inputs, drawn),
+    )
+
+
+def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
+    """Give ``pm.Data`` on which the prior depends another value.
+
+    Raises
+    ------
+    ValueError
+        The value has another shape, or the observed data depend on it.
+    """
+    model = compiled.model
+    data = model[name]
+    present = compiled.constant_data()[name]
+    value = np.asarray(value, dtype=present.dtype)
+    if value.shape != present.shape:
+        raise ValueError(
+            f"The value of '{name}' has shape {value.shape}, expected {present.shape} as in the "
+            "model."
+        )
+    if any(data in ancestors([model.rvs_to_values[rv]]) for rv in model.observed_RVs):
+        raise ValueError(f"'{name}' is observed: another value is another data set, not a prior.")
+    inputs = _inputs(model)
+    observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
+    terms = list(conditional_logp({**inputs, **observed}).values())
+    terms += clone_replace(list(model.potentials), inputs)
+    old_term = _total([term for term in terms if data in ancestors([term])])
+    new = {data: pt.constant(value)}
+    new_term = clone_replace([old_term], new)[0]
+    return PriorChange(
+        _row_function(compiled, inputs, new_term - old_term),
+        _row_function(compiled, inputs, old_term),
+        _draw_function(compiled, inputs, clone_replace(list(inputs), new)),
+    )
+
+
+def _inputs(model: pm.Model) -> dict[Variable, Variable]:
+    """Return a variable for the value of each free variable, in the model's space."""
+    return {rv: rv.type(name=rv.name) for rv in model.free_RVs}
+
+
+def _total(terms: Sequence[Variable]) -> Variable:
+    """Return the sum of log densities over all of their entries."""
+    return sum((pt.as_tensor_variable(t).sum() for t in terms), pt.constant(0.0))
+
+
+def _row_function(
+    compiled: CompiledModel, inputs: Mapping[Variable, Variable], output: Variable
+) -> Callable[[Values], np.ndarray]:
+    """Compile a scalar as a function of the values of the free variables, shape ``(n,)``."""
+    batched = {v: pt.tensor(dtype=v.dtype, shape=(None, *v.type.shape)) for v in inputs.values()}
+    graph = vectorize_graph(compiled.freeze([output])[0], replace=batched)
+    function = _compile_python(list(batched.values()), [graph])
+
+    def evaluate(values: Values) -> np.ndarray:
+        rows = [np.asarray(values[rv.name]).astype(rv.dtype) for rv in inputs]
+        return np.broadcast_to(function(*rows)[0], len(rows[0])).astype(np.float64)
+
+    return evaluate
+
+
+def _draw_function(
+    compiled: CompiledModel, inputs: Mapping[Variable, Variable], outputs: Sequence[Variable]
+) -> Callable[[int], Values]:
+    """Compile draws of the free variables; the seed is fixed: they only check the support."""
+    frozen = compiled.freeze(list(outputs))
+
+    def draw(n: int) -> Values:
+        arrays = pm.draw(frozen, draws=n, random_seed=0, mode=Mode("py", "fast_compile"))
+        return {rv.name: array for rv, array in zip(inputs, arrays, strict=True)}
+
+    return draw
+
+
+def _compile_python(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Callable[..., Any]:
+    mode = Mode("py", "fast_compile")
+    function: Callable[..., Any] = pytensor.function(
+        inputs, outputs, mode=mode, on_unused_input="ignore"
+    )
+    return function

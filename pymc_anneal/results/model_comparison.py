@@ -1,0 +1,68 @@
+"""The table of compared models: a narrow one to read, and all of its columns on request.
+
+A model whose evidence is not trusted has no rank. It is listed below the others, because a run that
+fails reports too little evidence: its place among them is not known.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from pymc_anneal.base.html import html_status, html_table, html_verdict, round_to_error
+from pymc_anneal.evidence.verdict import Verdict
+
+_HEADER = ("model", "rank", "log evidence", "error", "log BF", "probability", "verdict")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Models ranked by their evidence; the result of :func:`compare`.
+
+    Attributes
+    ----------
+    details : pandas.DataFrame
+        One row for each model, the best first: ``rank`` from 0 (missing if the evidence is not
+        trusted); ``log_evidence`` and its ``mcse``; ``log_bayes_factor`` of the model against the
+        first row, with its ``log_bayes_factor_mcse`` and the ends of its 95 % interval,
+        ``log_bayes_factor_lower`` and ``log_bayes_factor_upper``; posterior ``probability`` and the
+        ends of its 95 % interval, ``probability_lower`` and ``probability_upper``; ``verdict``, the
+        status of the evidence, and ``reasons`` for it. Everything logarithmic is in nats.
+    verdict : Verdict
+        Whether the first two models can be told apart at this precision and, if not, how many more
+        particles that takes; ``"do not trust"`` if any evidence is not trusted.
+    """
+
+    details: pd.DataFrame
+    verdict: Verdict
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Rank, log evidence, error, log Bayes factor, probability and verdict of each model."""
+        narrow = ["rank", "log_evidence", "mcse", "log_bayes_factor", "probability", "verdict"]
+        return self.details[narrow]
+
+    def __repr__(self) -> str:
+        """Return the narrow table as text, and the verdict."""
+        cells = pd.DataFrame(self._cells(str), columns=_HEADER).set_index("model")
+        return f"{cells.to_string()}\n\nverdict: {self.verdict}"
+
+    def _repr_html_(self) -> str:
+        """Return the narrow table for notebooks, with the verdicts in colour."""
+        table = html_table(self._cells(html_status), header=_HEADER)
+        return f"{table}<p>{html_verdict(self.verdict.status, self.verdict.reasons)}</p>"
+
+    def _cells(self, status: Callable[[str], str]) -> list[tuple[str, ...]]:
+        """Return the narrow table as text, its numbers rounded to their errors."""
+        return [
+            (
+                str(name),
+                "-" if pd.isna(row["rank"]) else str(row["rank"]),
+                round_to_error(row["log_evidence"], row["mcse"]),
+                f"{row['mcse']:.2g}",
+                round_to_error(row["log_bayes_factor"], row["log_bayes_factor_mcse"]),
+                f"{row['probability']:.3g}",
+                status(row["verdict"]),
+            )
+            for name, row in self.details.iterrows()
+        ]

@@ -1,0 +1,167 @@
+"""How the evidence depends on the prior, from one set of posterior draws.
+
+For another prior ``p'`` of the same likelihood,
+
+    Z' / Z = E[ p'(x) / p(x) ]    over the posterior of ``p``,
+
+an average that needs no evaluation of the likelihood. Its error follows from the ratios; their
+Pareto k says where the new posterior is too far from the draws (Gelman & Meng 1998, section 2).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+
+from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
+from pymc_anneal.evidence.posterior_density import group_copies
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.model.prior_change import PriorChange, change_data, change_distribution
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.results.compare_models import log_bayes_factor
+
+_REMEDY = "the new posterior is too far from the draws; run sample_ais with this prior"
+
+
+def prior_sensitivity(
+    idata: Container,
+    priors: Mapping[str, Any],
+    *,
+    model: pm.Model | CompiledModel | None = None,
+    against: Container | LogEvidence | None = None,
+) -> pd.DataFrame:
+    """Estimate how the log evidence changes with the prior, without another run.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais` or :func:`pymc.sample` with all free variables.
+    priors : dict of str to distribution, dict or array
+        Other priors by variable: a distribution such as ``pm.HalfNormal.dist(2)``, or a dict of
+        labels and distributions. Or values of a ``pm.Data`` on which the prior depends, along the
+        first axis of an array. The parameters of a distribution may be variables of the model.
+    model : pymc.Model or CompiledModel, optional
+        The model of the draws. Default: the model on the context stack.
+    against : InferenceData, DataTree or LogEvidence, optional
+        Another model of the same data, for columns with the log Bayes factor against it. `idata`
+        has to be a result of :func:`sample_ais` then.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by ``variable`` and ``prior``, a label or value: ``log_ratio``, the log evidence
+        with this prior minus that with the model's, its ``mcse`` and 95 % interval ``lower`` and
+        ``upper``, the effective sample size ``ess`` and ``pareto_k`` of the ratios, and the
+        ``verdict`` as text. With `against` also ``log_bayes_factor`` with ``_mcse``, ``_lower`` and
+        ``_upper``. Everything logarithmic is in nats.
+
+    Raises
+    ------
+    ValueError
+        A name is neither a free variable nor a ``pm.Data`` of the model, a value has another
+        shape, a new prior has mass where the model's prior has none, or the draws are not of this
+        model.
+    TypeError
+        A new prior is not a distribution.
+    NotImplementedError
+        A transform restricts the prior to a part of its support.
+
+    References
+    ----------
+    Gelman & Meng (1998), Simulating normalizing constants, eq. 3.
+
+    Examples
+    --------
+    >>> grid = {s: pymc.HalfNormal.dist(s) for s in (0.5, 1, 2, 4)}
+    >>> pymc_anneal.prior_sensitivity(idata, {"tau": grid}, model=model)
+    """
+    compiled = as_compiled(model)
+    _check_unrestricted(compiled)
+    values, chains = _values(idata, compiled)
+    rows = {}
+    for name, label, change in _changes(compiled, priors):
+        change.check_support(name)
+        rows[name, label] = mean_ratio(change.log_ratio(values).reshape(chains, -1))
+    table = pd.DataFrame(
+        [_row(ratio) for ratio in rows.values()],
+        index=pd.MultiIndex.from_tuples(list(rows), names=["variable", "prior"]),
+    )
+    return table if against is None else _against(table, idata, against)
+
+
+def _check_unrestricted(compiled: CompiledModel) -> None:
+    if compiled.log_prior_mass != 0:
+        raise NotImplementedError(
+            "A transform maps onto a part of the prior's support, whose mass changes with the "
+            "prior. Run sample_ais with each prior."
+        )
+
+
+def _values(idata: Container, compiled: CompiledModel) -> tuple[dict[str, np.ndarray], int]:
+    """Return the free variables at the draws, shapes ``(n, ...)``, and the number of chains."""
+    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    return compiled.constrain(draws.reshape(-1, compiled.ndim)), len(draws)
+
+
+def _changes(
+    compiled: CompiledModel, priors: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, PriorChange]]:
+    """Yield the name, the label and the change of each new prior."""
+    free = {rv.name for rv in compiled.model.free_RVs}
+    data = set(compiled.constant_data())
+    for name, wanted in priors.items():
+        if name in free:
+            grid = wanted if isinstance(wanted, Mapping) else _labelled(wanted)
+            for label, dist in grid.items():
+                yield name, label, change_distribution(compiled, name, dist)
+        elif name in data:
+            for label, value in _labelled(wanted).items():
+                yield name, label, change_data(compiled, name, value)
+        else:
+            raise ValueError(
+                f"'{name}' is neither a free variable {sorted(free)} nor a pm.Data {sorted(data)} "
+                "of the model."
+            )
+
+
+def _labelled(wanted: Any) -> dict[Any, Any]:
+    """Label the entries of a grid: by their values if they are numbers, otherwise by place."""
+    if not isinstance(wanted, Sequence | np.ndarray):
+        return {"new": wanted}
+    if all(np.ndim(value) == 0 and isinstance(value, int | float | np.number) for value in wanted):
+        return {float(value): value for value in wanted}
+    return dict(enumerate(wanted))
+
+
+def _row(ratio: MeanRatio) -> dict[str, Any]:
+    lower, upper = ratio.interval
+    return {
+        "log_ratio": ratio.log_mean,
+        "mcse": ratio.mcse,
+        "lower": lower,
+        "upper": upper,
+        "ess": ratio.ess,
+        "pareto_k": ratio.pareto_k,
+        "verdict": str(ratio.verdict(_REMEDY)),
+    }
+
+
+def _against(table: pd.DataFrame, idata: Container, other: Container | LogEvidence) -> pd.DataFrame:
+    """Add the log Bayes factors of the model with each prior against another model."""
+    required_group(idata, "evidence", "pymc_anneal.sample_ais")
+    own = log_bayes_factor(idata, other)
+    low, high = own.interval
+    value = own.log_bayes_factor + table["log_ratio"]
+    below = np.hypot(own.log_bayes_factor - low, table["log_ratio"] - table["lower"])
+    above = np.hypot(high - own.log_bayes_factor, table["upper"] - table["log_ratio"])
+    return table.assign(
+        log_bayes_factor=value,
+        log_bayes_factor_mcse=np.hypot(own.mcse, table["mcse"]),
+        log_bayes_factor_lower=value - below,
+        log_bayes_factor_upper=value + above,
+    )

@@ -1,0 +1,147 @@
+"""Bayes factor of a point null inside a model, by the Savage-Dickey ratio.
+
+For a model with parameters ``(b, r)`` and the null ``b = b_0`` with prior ``p(r | b_0)`` for the
+rest (the prior of ``r`` itself if the two are independent),
+
+    log BF = log p(b_0) - log p(b_0 | y),
+
+positive if the data favour the model over the null (Dickey 1971). Neither density is smoothed: that
+of the prior is known, that of the posterior is a mean over draws (`evidence/point_density.py`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_anneal.base.arviz_compat import Container, has_group
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K
+from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
+from pymc_anneal.evidence.point_density import posterior_density_at
+from pymc_anneal.evidence.posterior_density import group_copies, log_posterior
+from pymc_anneal.evidence.verdict import Verdict, combined_verdict
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
+from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.log_evidence import log_evidence
+
+# Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.
+_PRIOR_DRAWS = 10_000
+
+# Distance from the point, in posterior standard deviations, at which the prior density has to be
+# the same up to this difference in nats.
+_NEAR, _LARGEST_JUMP = 1e-6, 1e-2
+
+
+def savage_dickey(
+    idata: Container,
+    null: Mapping[str, Any],
+    *,
+    model: pm.Model | CompiledModel | None = None,
+    random_seed: RandomSeed = None,
+) -> LogBayesFactor:
+    """Compute the log Bayes factor of a model against a point null, from posterior draws.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais` or :func:`pymc.sample` with all free variables.
+    null : dict of str to float or array
+        Values of free variables under the null, in the model's space; a number stands for all
+        entries, NaN in an array leaves an entry free.
+    model : pymc.Model or CompiledModel, optional
+        The model of the draws. Default: the model on the context stack.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        Seed of the prior draws, which are needed if the prior of the null's variables has random
+        parents.
+
+    Returns
+    -------
+    LogBayesFactor
+        ``log p(b_0) - log p(b_0 | y)`` in nats, positive if the model is favoured over the null.
+        The parameters that both share have the same prior in both models, conditional on ``b_0``.
+
+    Raises
+    ------
+    ValueError
+        A variable or a value of the null is not valid; the prior density is zero, infinite or not
+        continuous at the point; or the draws are not of this model.
+    NotImplementedError
+        The model has discrete variables or a prior without a normalised density, or variables of
+        the null depend on each other.
+
+    References
+    ----------
+    Dickey (1971), The weighted likelihood ratio, linear hypotheses on normal location parameters.
+    Chen (1994), Importance-weighted marginal Bayesian posterior density estimation.
+
+    Examples
+    --------
+    >>> pymc_anneal.savage_dickey(idata, {"effect": 0}, model=model)
+    """
+    compiled = as_compiled(model)
+    compiled.require_normalised("The Savage-Dickey ratio")
+    point = locate_null(compiled, null)
+    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    prior = _prior_density(compiled, point, seed_sequence(random_seed), draws)
+    posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
+    verdict = posterior.verdict("compare two models instead, each with its own run")
+    return _factor(prior, posterior, combined_verdict({**_of_draws(idata), "ratio": verdict}))
+
+
+def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBayesFactor:
+    value = prior.log_mean - posterior.log_mean
+    mcse = float(np.hypot(prior.mcse, posterior.mcse))
+    half = posterior.interval[1] - posterior.log_mean
+    half = float(np.hypot(half, prior.interval[1] - prior.log_mean))
+    return LogBayesFactor(value, mcse, (value - half, value + half), verdict)
+
+
+def _of_draws(idata: Container) -> dict[str, Verdict]:
+    """Return the verdict on the draws, if they come with one."""
+    if not has_group(idata, "evidence"):
+        return {}
+    verdict = log_evidence(idata).verdict
+    return {"draws": verdict} if verdict.status == "do not trust" else {}
+
+
+def _prior_density(
+    compiled: CompiledModel, point: NullPoint, seed: np.random.SeedSequence, draws: np.ndarray
+) -> MeanRatio:
+    """Return the log prior density at the point, in nats, and raise if it is not continuous."""
+    values = log_prior_at(compiled, point, seed, _PRIOR_DRAWS)
+    if not np.isfinite(values).any() or np.isposinf(values).any():
+        raise ValueError("The prior density at the null is zero or infinite: the ratio needs one.")
+    found = mean_ratio(values[None])
+    if found.pareto_k > MAX_PARETO_K:
+        raise ValueError(
+            "The prior density at the null is infinite, or too uneven to be averaged over its "
+            f"parents (Pareto k {found.pareto_k:.2f}). Compare two models instead."
+        )
+    _check_continuous(compiled, point, seed, draws, values)
+    return found
+
+
+def _check_continuous(
+    compiled: CompiledModel,
+    point: NullPoint,
+    seed: np.random.SeedSequence,
+    draws: np.ndarray,
+    values: np.ndarray,
+) -> None:
+    """Raise if the prior density, ``values`` at the point, jumps there."""
+    step = _NEAR * draws.reshape(-1, draws.shape[-1]).std(axis=0)[point.coordinates]
+    for sign in (-1, 1):
+        near = NullPoint(point.coordinates, point.value + sign * step, point.fixed)
+        there = log_prior_at(compiled, near, seed, _PRIOR_DRAWS)
+        with np.errstate(invalid="ignore"):
+            jump = np.abs(there - values)[np.isfinite(values)].max()
+        if not jump < _LARGEST_JUMP:
+            raise ValueError(
+                "The prior density jumps at the null: the Savage-Dickey ratio is not defined "
+                "there. Compare two models instead."
+            )

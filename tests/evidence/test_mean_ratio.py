@@ -1,0 +1,124 @@
+"""Means of ratios over posterior draws: values, errors that cover, and guards."""
+
+import numpy as np
+import pytest
+
+from scipy import stats
+
+from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
+from pymc_anneal.evidence.point_density import posterior_density_at
+from tests.cases import log_gamma_draws, log_gamma_marginal
+
+TRUTH = 0.5 * np.log(1 / 1.44)
+
+
+def ratios(seed: int, autocorrelation: float = 0.6) -> np.ndarray:
+    """Log ratios of N(0, sqrt(1/1.44)) to N(0, 1), unnormalised, along autoregressive chains."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(4, 400))
+    for t in range(1, x.shape[1]):
+        innovation = np.sqrt(1 - autocorrelation**2) * x[:, t]
+        x[:, t] = autocorrelation * x[:, t - 1] + innovation
+    return -0.22 * x**2
+
+
+class TestMeanRatio:
+    def test_four_numbers(self) -> None:
+        found = mean_ratio(np.log([[1.0, 3.0], [2.0, 2.0]]))
+        assert found.log_mean == pytest.approx(np.log(2.0), rel=1e-12)
+
+    def test_equal_ratios_have_no_error(self) -> None:
+        found = mean_ratio(np.full((4, 100), -3.0))
+        assert found == MeanRatio(pytest.approx(-3.0), 0.0, 400, -np.inf, 1.0)
+        assert found.verdict("").trusted
+
+    def test_a_constant_shifts_the_log_mean_alone(self) -> None:
+        a, b = mean_ratio(ratios(1)), mean_ratio(ratios(1) + 700.0)
+        assert b.log_mean - a.log_mean == pytest.approx(700.0)
+        assert b[1:] == pytest.approx(a[1:], rel=1e-9)
+
+    def coverage(self, factor: float = 1.0) -> float:
+        found = [mean_ratio(ratios(seed)) for seed in range(300)]
+        error = np.array([abs(f.log_mean - TRUTH) for f in found])
+        width = np.array([f.interval[1] - f.log_mean for f in found])
+        return float((error <= factor * width).mean())
+
+    def test_intervals_cover(self) -> None:
+        assert 0.92 <= self.coverage() <= 0.98
+
+    def test_intervals_of_independent_draws_do_not(self) -> None:
+        # Chains of correlation 0.6 in x have an autocorrelation of 0.36 in x^2.
+        assert self.coverage(np.sqrt((1 - 0.36) / (1 + 0.36))) < 0.92
+
+    def test_heavy_tails_are_not_trusted(self) -> None:
+        x = np.random.default_rng(1).normal(size=(4, 500))
+        found = mean_ratio(0.48 * x**2)  # its mean is finite, its variance is not
+        assert found.pareto_k > 0.7
+        assert str(found.verdict("do that")).startswith("do not trust: Pareto k of the ratios")
+        assert str(found.verdict("do that")).endswith("do that")
+
+    def test_chains_that_disagree_are_not_trusted(self) -> None:
+        found = mean_ratio(ratios(1) + np.array([[0.0], [0.0], [0.0], [2.0]]))
+        assert "the chains have not converged" in str(found.verdict(""))
+
+    def test_few_draws(self) -> None:
+        found = mean_ratio(ratios(2, 0.0)[:, :20])
+        assert str(found.verdict("")).startswith("more draws needed: the ratios amount to")
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_impossible_ratios(self, value) -> None:
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            mean_ratio(np.array([[0.0, value]]))
+
+    def test_zero_ratios(self) -> None:
+        with pytest.raises(ValueError, match="zero at all"):
+            mean_ratio(np.full((2, 3), -np.inf))
+
+
+# A shear of two log-gamma variables: skewed, and correlated.
+SHEAR = np.array([[1.0, 0.0], [0.8, 1.0]])
+
+
+def log_density(x: np.ndarray) -> np.ndarray:
+    z = x @ np.linalg.inv(SHEAR).T
+    return 5.0 + sum(log_gamma_marginal(1.0, i).logpdf(z[:, i]) for i in (0, 1))
+
+
+class TestPosteriorDensity:
+    value = np.array([0.5])
+
+    def estimate(self, seed: int) -> MeanRatio:
+        draws = log_gamma_draws(1.0, 1600, np.random.default_rng([5, seed])) @ SHEAR.T
+        coordinates = np.array([0])
+        return posterior_density_at(draws.reshape(4, 400, 2), log_density, coordinates, self.value)
+
+    def exact(self) -> float:
+        return float(log_gamma_marginal(1.0, 0).logpdf(self.value[0]))
+
+    def coverage(self, shift: float = 0.0) -> float:
+        found = [self.estimate(seed) for seed in range(300)]
+        covered = [f.interval[0] <= self.exact() + shift <= f.interval[1] for f in found]
+        return float(np.mean(covered))
+
+    def test_intervals_cover(self) -> None:
+        assert 0.92 <= self.coverage() <= 0.98
+
+    def test_intervals_around_another_value_do_not(self) -> None:
+        assert self.coverage(shift=2 * self.estimate(1).mcse) < 0.8
+
+    def test_a_normal_posterior_has_a_small_error(self) -> None:
+        root = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [-0.4, 0.2, 1.5]])
+        density = stats.multivariate_normal(np.zeros(3), root @ root.T)
+        draws = np.random.default_rng(2).normal(size=(4, 1000, 3)) @ root.T
+        coordinates, value = np.array([2, 0]), np.array([1.0, -2.0])
+        found = posterior_density_at(draws, density.logpdf, coordinates, value)
+        exact = stats.multivariate_normal(
+            np.zeros(2), (root @ root.T)[np.ix_(coordinates, coordinates)]
+        ).logpdf(value)
+        assert found.mcse < 0.01
+        assert found.ess > 0.8 * 2000  # 1 / 0.95 - 1, and a regression from 2000 draws
+        assert abs(found.log_mean - exact) < 4 * found.mcse
+
+    def test_stuck_chains(self) -> None:
+        with pytest.raises(ValueError, match="the chains are stuck"):
+            posterior_density_at(np.zeros((2, 10, 1)), np.sum, np.array([0]), np.array([1.0]))
