@@ -1,6 +1,6 @@
 """Diagnostics of an estimate by annealed importance sampling, and the verdict on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 from pymc_anneal.base.arviz_compat import pareto_k
 from pymc_anneal.evidence.ais import ais, effective_sample_size, population_means
+from pymc_anneal.evidence.estimate import EvidenceEstimate
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
 # Pareto k above which the error of importance sampling is unusable (Vehtari et al. 2024).
@@ -21,8 +22,8 @@ MIN_ESS = 100.0
 # one comparison of 16,000.
 MAX_DISAGREEMENT = 4.0
 
-# The same for the pilot and the counted run. Wider, because the error of the pilot is a rough one.
-_MAX_PILOT_DISAGREEMENT = 5.0
+# The same for a counted run and the estimates before it. Wider, because their errors are rough.
+_MAX_EXCESS = 5.0
 
 # Level of the test that the chains of a run agree: false alarms in about one run of 10,000.
 _CHAINS_LEVEL = 1e-4
@@ -98,7 +99,7 @@ def assess(
     *,
     target_mcse: float,
     steps: int,
-    pilots: Sequence[tuple[float, float]] = (),
+    earlier: Mapping[str, tuple[float, float]] | None = None,
     interrupted: bool = False,
     mcse: float | None = None,
     doubts: Sequence[str] = (),
@@ -116,8 +117,10 @@ def assess(
         Wanted Monte Carlo standard error, in nats.
     steps : int
         Number of steps of the run.
-    pilots : sequence of tuple of float
-        Log evidences of the pilots and their standard errors, in nats.
+    earlier : mapping of str to tuple of float, optional
+        Log evidences found before the run by other estimators, and their standard errors, in nats,
+        by name. Only one above that of the run raises a doubt: an unbiased estimate of the evidence
+        is ``a`` times too large with a probability of at most ``1/a``, whatever it has missed.
     interrupted : bool
         Whether the run was stopped before all particles were done.
     mcse : float, optional
@@ -138,7 +141,7 @@ def assess(
         *doubts,
         *_tail_doubts(weight_pareto_k(population_means(log_weight, population_size))),
         *(_chain_doubts(log_weight, strata) if population_size == 1 else []),
-        *(d for p in pilots for d in _pilot_doubts(estimate.log_evidence, estimate.mcse, *p)),
+        *_excess_doubts(estimate, earlier or {}),
     ]
     error = estimate.mcse if mcse is None else mcse
     shortfalls = _shortfalls(error, estimate.ess, target_mcse, steps)
@@ -173,12 +176,15 @@ def _chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str
     ]
 
 
-def _pilot_doubts(value: float, error: float, pilot: float, pilot_error: float) -> list[str]:
-    if abs(value - pilot) <= _MAX_PILOT_DISAGREEMENT * np.hypot(error, pilot_error):
-        return []
+def _excess_doubts(
+    estimate: EvidenceEstimate, earlier: Mapping[str, tuple[float, float]]
+) -> list[str]:
+    """Name estimates that were above that of the run: it may have missed what they have seen."""
     return [
-        f"the pilot found {pilot:.2f} +- {pilot_error:.2f} by another estimator; the transitions "
-        "may miss a part of the posterior: take more steps or another transition"
+        f"{name} found {value:.2f} +- {error:.2f}, more than the run; the transitions may miss a "
+        "part of the posterior: take more steps or another transition"
+        for name, (value, error) in earlier.items()
+        if value - estimate.log_evidence > _MAX_EXCESS * np.hypot(error, estimate.mcse)
     ]
 
 

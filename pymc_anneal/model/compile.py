@@ -38,6 +38,7 @@ from pymc_anneal.model.log_densities import (
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
+from pymc_anneal.model.notes import list_notes
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
@@ -227,6 +228,11 @@ class CompiledModel:
         if reason:
             raise NotImplementedError(f"{method} needs {reason}")
 
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether there are observed variables or potentials."""
+        return bool(self.model.observed_RVs or self.model.potentials)
+
     @cached_property
     def branches(self) -> Branches:
         """The branches of the model, with the data with which it was compiled."""
@@ -326,25 +332,9 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         ),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
-        notes=(*_list_notes(model, prior.log_mass), *density.notes),
+        notes=(*list_notes(model, prior.log_mass), *density.notes),
         derivatives=density.derivatives,
         _prior=prior,
         _constrain=values,
         _data=data,
     )
-
-
-def _list_notes(model: pm.Model, log_mass: float) -> list[str]:
-    notes = []
-    if model.potentials:
-        names = ", ".join(f"'{p.name}'" for p in model.potentials)
-        notes.append(
-            f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
-            "prior x likelihood x potential."
-        )
-    if log_mass != 0:
-        notes.append(
-            "A transform maps onto a part of the prior's support. The prior is normalised on "
-            f"that part, whose log mass is {log_mass:.6g}."
-        )
-    return notes

@@ -6,6 +6,7 @@ import xarray as xr
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
+from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
@@ -41,8 +42,7 @@ def audit_run(session: Session, target: ModelTarget, forward: ForwardStages) -> 
 def doubt_run(target: ModelTarget, forward: ForwardStages, audit: ModeAudit | None) -> list[str]:
     """Name the modes that a run missed, and a likelihood that is constant where it has been."""
     doubts = [] if audit is None else audit.doubts(target.compiled, _ADVICE)
-    model, log_weight = target.compiled.model, forward.log_weight
-    if np.ptp(log_weight) == 0 and (model.observed_RVs or model.potentials):
+    if target.compiled.has_likelihood and np.ptp(forward.log_weight) == 0:
         doubts.append(
             "the likelihood has the same value at all particles: it does not depend on the "
             "parameters, or only in a region that was not found"
@@ -74,7 +74,7 @@ def _fit_to_run(
 ) -> FittedReference | None:
     """Fit a mixture to the particles of a planned run."""
     planned = forward.pilot is not None and session.settings.fixed_steps is None
-    if not planned or target.compiled.ndim == 0 or target.compiled.explain_unnormalised():
+    if not planned or not may_have_mixture(target.compiled):
         return None
     seed_draws, seed_fit = session.seeds.audit.spawn(2)
     position, weight = _weighted_particles(forward)

@@ -8,7 +8,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.check_reference import check_agreement
-from pymc_anneal.pipeline.fitted_mixture import choose_mixture
+from pymc_anneal.pipeline.fitted_mixture import choose_mixture, may_have_mixture
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
@@ -78,7 +78,7 @@ def choose_reference(
     """
     if is_prior(reference):
         return Choice(prior, {})
-    if reference == "auto" and (compiled.ndim == 0 or compiled.explain_unnormalised()):
+    if reference == "auto" and not may_have_mixture(compiled):
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")
     if not isinstance(reference, str):

@@ -39,6 +39,11 @@ _UNMET = 1e-3
 _SHARE = 0.25
 
 
+def may_have_mixture(compiled: CompiledModel) -> bool:
+    """Whether a mixture can be a reference of a model, and the prior is not the posterior."""
+    return compiled.ndim > 0 and compiled.has_likelihood and not compiled.explain_unnormalised()
+
+
 def choose_mixture(
     session: Session,
     compiled: CompiledModel,

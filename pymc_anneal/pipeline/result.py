@@ -16,9 +16,15 @@ import xarray as xr
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
+from pymc_anneal.evidence.diagnostics import (
+    MAX_PARETO_K,
+    assess,
+    log_weight_variance,
+    weight_pareto_k,
+)
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
+from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
@@ -126,19 +132,34 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
 
 def _verdict(session: Session, stages: Stages) -> Verdict:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
-    ancestors = [member.pilot for member in forward.candidate.lineage]
-    pilots = {id(p): p for p in (forward.pilot, *ancestors) if p is not None}.values()
     return assess(
         forward.log_weight,
         forward.round_of_particle,
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
-        pilots=[(p.log_z, p.log_z_mcse) for p in pilots if np.isfinite(p.log_z)],
+        earlier=_earlier_estimates(forward),
         interrupted=last.interrupted or stages.interrupted,
         mcse=reverse.mcse if reverse else None,
         doubts=(*stages.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )
+
+
+def _earlier_estimates(forward: ForwardStages) -> dict[str, tuple[float, float]]:
+    """Return the log evidences of pilots and fits, and their errors, by name."""
+    lineage = forward.candidate.lineage
+    pilots = {f"the pilot from the {member.reference}": member.pilot for member in lineage}
+    found = {
+        name: (pilot.log_z, pilot.log_z_mcse)
+        for name, pilot in {**pilots, "the pilot": forward.pilot}.items()
+        if pilot is not None and np.isfinite(pilot.log_z)
+    }
+    for fitted in (m.fitted for m in lineage if m.fitted is not None):
+        if not weight_pareto_k(fitted.log_ratio_draws) > MAX_PARETO_K:
+            estimate = ais(fitted.log_ratio_draws)
+            name = "importance sampling with a mixture"
+            found[name] = (estimate.log_evidence, estimate.mcse)
+    return found
 
 
 def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:
