@@ -46,7 +46,7 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
-		$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
+		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
 BENCHMARKS ?= $(filter-out benchmarks/models.py benchmarks/everyday_%,$(wildcard benchmarks/*.py))
