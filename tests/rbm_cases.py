@@ -7,8 +7,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM
+from pymc_anneal.rbm.state_sums import Moments
 
 # p value below which a test fails: with a few hundred tests, one in 1e4 choices of the seeds.
 LEVEL = 1e-7

@@ -45,7 +45,8 @@ MAY_IMPORT = {
     "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
     "results pipeline",
     "rbm": "base schedules transitions annealing evidence execution results pipeline.result "
-    "pipeline.rounds pipeline.run pipeline.session pipeline.settings pipeline.target",
+    "pipeline.reverse_start pipeline.rounds pipeline.run pipeline.session pipeline.settings "
+    "pipeline.target",
     "rbm.target": "adaptation.pilot",
 }
 
@@ -63,7 +64,8 @@ USERS = {
     "pipeline results.compare_estimators results.prior_sensitivity results.savage_dickey sampling",
     "pytensor": "model execution.fingerprint",
     "rich": "execution.progress",
-    "xarray": "base.arviz_compat results pipeline sampling.power_posterior rbm.target",
+    "xarray": "base.arviz_compat results pipeline sampling.power_posterior rbm.log_likelihood "
+    "rbm.parameters rbm.target",
 }
 # Packages that every module may import.
 EVERYWHERE = {"jax", "numpy", "scipy", *sys.stdlib_module_names}

@@ -16,7 +16,7 @@ import numpy as np
 
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
-from scipy.stats import norm
+from scipy.stats import kstwobign, norm
 
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.evidence.ais import JACKKNIFE_GROUPS, jackknife_error
@@ -158,6 +158,67 @@ def disagreement(log_forward: np.ndarray, log_reverse: np.ndarray) -> float:
     ]
     error = jackknife_error(np.array(left_out))
     return violation(a, b) / error if error > 0 else 0.0
+
+
+def reweighting_p_value(
+    log_forward: np.ndarray, log_reverse: np.ndarray, reverse_ess: float | None = None
+) -> float:
+    """Test whether the weights turn the log weights of one direction into those of the other.
+
+    If both directions sample the same path, the log weights ``b`` of reverse runs have the
+    distribution of ``a`` under the weights ``e^a``, and ``a`` has that of ``b`` under ``e^-b``
+    (Crooks 1998). Unlike :func:`disagreement`, which solves for ``Z``, the comparison sees a part
+    of the target that no forward run has reached, or from which no reverse run starts: the bulk
+    of one sample then lies outside of the other. The share of the weight beyond the largest weight
+    of a sample, which is about the share of that weight itself, counts as no difference.
+
+    Parameters
+    ----------
+    log_forward, log_reverse : ndarray, any shapes
+        Log weights of forward runs, and of reverse runs in the forward sense.
+    reverse_ess : float, optional
+        Effective number of reverse runs. Default: their number.
+
+    Returns
+    -------
+    float
+        Smaller p-value of both Kolmogorov-Smirnov tests, times 2, with effective sample sizes.
+    """
+    a, b = np.ravel(log_forward), np.ravel(log_reverse)
+    share = 1.0 if reverse_ess is None else reverse_ess / b.size
+    pairs = (a, np.zeros(b.shape)), (np.zeros(a.shape), -b)
+    p_values = [
+        _ks_p_value(_WeightedSample.of(a, w_a, 1.0), _WeightedSample.of(b, w_b, share))
+        for w_a, w_b in pairs
+    ]
+    return min(1.0, 2 * min(p_values))
+
+
+class _WeightedSample(NamedTuple):
+    """Values, their normalised weights, and their effective number."""
+
+    values: np.ndarray
+    weights: np.ndarray
+    size: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, log_weight: np.ndarray, share: float) -> "_WeightedSample":
+        weights = np.exp(log_weight - logsumexp(log_weight))
+        # The largest weight counts twice: the tail beyond it has not been seen.
+        return cls(values, weights, share / float((weights**2).sum() + weights.max() ** 2))
+
+
+def _ks_p_value(first: _WeightedSample, second: _WeightedSample) -> float:
+    """Return the asymptotic p-value of a two-sample Kolmogorov-Smirnov test with weights."""
+    values = np.concatenate([first.values, second.values])
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    difference = np.cumsum(np.concatenate([first.weights, -second.weights])[order])
+    last_of_ties = np.append(ordered[1:] != ordered[:-1], True)
+    unseen = first.weights.max() + second.weights.max()
+    distance = max(0.0, np.abs(difference[last_of_ties]).max() - unseen)
+    size = first.size * second.size / (first.size + second.size)
+    return float(kstwobign.sf(distance * np.sqrt(size)))
 
 
 def both_directions(log_forward: np.ndarray, log_reverse: np.ndarray) -> BridgeEstimate:

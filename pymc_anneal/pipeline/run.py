@@ -20,7 +20,8 @@ from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
-from pymc_anneal.pipeline.reverse import Reverse, ReverseStart, run_reverse
+from pymc_anneal.pipeline.reverse import Reverse, run_reverse
+from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.rounds import ForwardStages, run_rounds
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -85,7 +86,7 @@ def run_model(
         Choices of :func:`sample_ais`.
     moments_from : ndarray, shape (n, d), optional
         Draws of the posterior for moment-averaged paths.
-    reverse_from : ndarray, shape (chains, draws, d), or "draws", optional
+    reverse_from : ReverseStart, optional
         Start of a reverse run.
 
     Returns

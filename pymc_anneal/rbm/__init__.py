@@ -4,7 +4,8 @@ The log partition function is estimated by annealed importance sampling on the s
 schedules and error estimates as the evidence of a PyMC model.
 """
 
-from pymc_anneal.rbm.exact import Moments, exact_moments, log_partition_function, sample_exact
+from pymc_anneal.rbm.exact import exact_moments, log_partition_function, sample_exact
+from pymc_anneal.rbm.log_likelihood import LogLikelihood, log_likelihood
 from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
 from pymc_anneal.rbm.moment_spline import MomentSpline, fit_moments_exact, moment_spline
 from pymc_anneal.rbm.moments import (
@@ -16,6 +17,7 @@ from pymc_anneal.rbm.moments import (
 from pymc_anneal.rbm.paths import GeometricRBMPath, RBMPath, softplus_increment
 from pymc_anneal.rbm.sample_ais import sample_ais
 from pymc_anneal.rbm.spline_path import SplineRBMPath
+from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.training import (
     TrainedRBM,
     fit_moments_pcd,
@@ -29,6 +31,7 @@ __all__ = [
     "RBM",
     "BlockedGibbs",
     "GeometricRBMPath",
+    "LogLikelihood",
     "MomentSpline",
     "Moments",
     "PerfectTransition",
@@ -42,6 +45,7 @@ __all__ = [
     "fit_moments_exact",
     "fit_moments_pcd",
     "gibbs_moments",
+    "log_likelihood",
     "log_partition_function",
     "moment_spline",
     "pseudo_log_likelihood",

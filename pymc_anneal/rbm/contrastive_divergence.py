@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from pymc_anneal.base.contracts import Scalar
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moments import batch_moments, run_gibbs
+from pymc_anneal.rbm.state_sums import Moments
 
 # A function of the fraction of the updates done, in [0, 1].
 LearningRate = Callable[[Scalar], Scalar]

@@ -1,54 +1,32 @@
 """Exact sums over the states of a small layer.
 
-If the hidden layer is the smaller one, ``Z = sum_h exp(b.h + sum_i softplus(a_i + (W h)_i))``. The
-states are split into high and low bits, ``W h = W h_1 + W h_2``. The second product is the same in
-every block of states, and each state takes one exponential per unit and one logarithm,
-
-    sum_i softplus(x_i) = sum_i max(x_i, 0) + log prod_i (1 + e^{-|x_i|}),
-
-where the factors of the product lie between 1 and 2. One block of low bits bounds the memory.
+If the hidden layer is the smaller one, ``Z = sum_h exp(b.h + sum_i softplus(a_i + (W h)_i))``;
+otherwise the layers are exchanged.
 """
 
-from typing import NamedTuple
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import logsumexp
-from jax.typing import DTypeLike
-
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
 from pymc_anneal.rbm.bernoulli import bernoulli
 from pymc_anneal.rbm.model import RBM
+from pymc_anneal.rbm.state_sums import (
+    Moments,
+    bits_of,
+    combine,
+    decay_for,
+    log_states,
+    log_z_of_blocks,
+    sum_blocks,
+    sum_parts,
+)
 
 # Largest layer that is enumerated: 2^25 states, and the time doubles with each unit.
 MAX_UNITS = 25
-
-# Bits of a block of states; a block fits in the processor's cache.
-_LOW_BITS = 8
-
-# Factors per product: a float64 holds a product of 512 factors of at most 2.
-_CHUNK = 512
-
-
-class Moments(NamedTuple):
-    """Expected sufficient statistics of an RBM.
-
-    Attributes
-    ----------
-    visible : ndarray, shape (n_visible,)
-        ``E[v]``.
-    hidden : ndarray, shape (n_hidden,)
-        ``E[h]``.
-    products : ndarray, shape (n_visible, n_hidden)
-        ``E[v h']``.
-    """
-
-    visible: np.ndarray | jax.Array
-    hidden: np.ndarray | jax.Array
-    products: np.ndarray | jax.Array
 
 
 @double_precision
@@ -70,7 +48,9 @@ def log_partition_function(model: RBM) -> float:
     ValueError
         Both layers have more than 25 units.
     """
-    return float(_log_z(_as_double(_smaller_hidden(model))))
+    small = _as_double(_smaller_hidden(model))
+    parts = sum_parts(partial(log_z_of_blocks, small, decay_for(small)), small)
+    return float(np.logaddexp.reduce(parts))
 
 
 def exact_moments(model: RBM) -> Moments:
@@ -97,11 +77,12 @@ def exact_moments(model: RBM) -> Moments:
 def log_z_and_moments(model: RBM) -> tuple[float, Moments]:
     """Return ``log Z`` and the moments, from one pass over the states."""
     small = _smaller_hidden(model)
-    log_z, found = _sum_states(_as_double(small))
-    visible, hidden, products = (np.asarray(x) for x in found)
+    double = _as_double(small)
+    totals = sum_parts(partial(sum_blocks, double, decay_for(double)), double)
+    log_z, (visible, hidden, products) = combine(totals)
     if small is not model:
         visible, hidden, products = hidden, visible, products.T
-    return float(log_z), Moments(visible, hidden, products)
+    return log_z, Moments(visible, hidden, products)
 
 
 @double_precision
@@ -137,11 +118,11 @@ def draw_exact(key: jax.Array, model: RBM, draws: int) -> jax.Array:
     key_state, key_other = jax.random.split(key)
     transposed = model.n_visible < model.n_hidden
     small = _transpose(model) if transposed else model
-    log_p = _log_states(_as_double(small))  # products of hundreds of factors need the range
+    log_p = log_states(_as_double(small))  # products of hundreds of factors need the range
     cumulative = jnp.cumsum(jnp.exp(log_p - log_p.max()))
     uniform = jax.random.uniform(key_state, (draws,), jnp.float64)
     index = jnp.searchsorted(cumulative, uniform * cumulative[-1], side="right")
-    layer = _bits(index.clip(0, len(log_p) - 1), small.n_hidden, small.weights.dtype)
+    layer = bits_of(index.clip(0, len(log_p) - 1), small.n_hidden, small.weights.dtype)
     if transposed:
         return layer
     return bernoulli(key_other, jax.nn.sigmoid(small.visible_field(layer)))
@@ -172,117 +153,3 @@ def _smaller_hidden(model: RBM) -> RBM:
 def _as_double(model: RBM) -> RBM:
     double: RBM = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), model)
     return double
-
-
-def _bits(index: jax.Array, count: int, dtype: DTypeLike) -> jax.Array:
-    """Return the lowest ``count`` bits of integers, shape ``(..., count)``."""
-    return ((index[..., None] >> jnp.arange(count)) & 1).astype(dtype)
-
-
-def _split_bits(model: RBM) -> tuple[int, int]:
-    """Return the numbers of low and of high bits."""
-    low = min(_LOW_BITS, model.n_hidden)
-    return low, model.n_hidden - low
-
-
-class _LowStates(NamedTuple):
-    """Contributions of the low bits, the same in every block of ``m`` states.
-
-    Attributes
-    ----------
-    bits : Array, shape (m, low)
-    log_weight : Array, shape (m,)
-        ``b.h`` of these bits.
-    field : Array, shape (m, n_visible)
-        ``W h`` of these bits.
-    """
-
-    bits: jax.Array
-    log_weight: jax.Array
-    field: jax.Array
-
-
-def _low_states(model: RBM) -> _LowStates:
-    low, _ = _split_bits(model)
-    bits = _bits(jnp.arange(2**low), low, model.weights.dtype)
-    return _LowStates(bits, bits @ model.hidden_bias[:low], bits @ model.weights[:, :low].T)
-
-
-def _block(model: RBM, lower: _LowStates, index: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return log weights ``(m,)`` and ``P(v = 1 | h)`` ``(m, n_visible)`` of a block of states.
-
-    The high bits of the states are those of ``index``.
-    """
-    low, high = _split_bits(model)
-    upper = _bits(index, high, model.weights.dtype)
-    log_weight = lower.log_weight + upper @ model.hidden_bias[low:]
-    x = model.visible_bias + model.weights[:, low:] @ upper + lower.field
-    decay = jnp.exp(-jnp.abs(x))
-    probability = jnp.where(x >= 0, 1.0, decay) / (1 + decay)
-    return log_weight + jnp.maximum(x, 0).sum(axis=1) + _sum_log1p(decay), probability
-
-
-def _sum_log1p(terms: jax.Array) -> jax.Array:
-    """Return ``sum_i log(1 + t_{si})`` of each row ``s`` of terms between 0 and 1."""
-    parts = [terms[:, i : i + _CHUNK] for i in range(0, terms.shape[1], _CHUNK)]
-    return sum((jnp.log(jnp.prod(1 + part, axis=1)) for part in parts), jnp.zeros(len(terms)))
-
-
-def _log_states(model: RBM) -> jax.Array:
-    """Return the log weight of every state of the hidden layer, in the order of its bits."""
-    lower = _low_states(model)
-    blocks = jnp.arange(2 ** _split_bits(model)[1])
-    log_weight: jax.Array = jax.lax.map(lambda index: _block(model, lower, index)[0], blocks)
-    return log_weight.reshape(-1)
-
-
-@jax.jit
-def _log_z(model: RBM) -> jax.Array:
-    lower = _low_states(model)
-    blocks = jnp.arange(2 ** _split_bits(model)[1])
-    return logsumexp(jax.lax.map(lambda index: logsumexp(_block(model, lower, index)[0]), blocks))
-
-
-class _Total(NamedTuple):
-    """Running sums over the states, in units of ``exp(shift)``.
-
-    Attributes
-    ----------
-    shift : Array, shape ()
-        Largest log weight so far.
-    weight : Array, shape ()
-    moments : Moments
-        Not yet divided by ``weight``.
-    """
-
-    shift: jax.Array
-    weight: jax.Array
-    moments: Moments
-
-
-@jax.jit
-def _sum_states(model: RBM) -> tuple[jax.Array, Moments]:
-    """Return ``log Z`` and the moments."""
-    lower, high = _low_states(model), _split_bits(model)[1]
-    # One product gives the sums for all low bits; the column of ones gives those of the high bits.
-    design = jnp.column_stack([jnp.ones(len(lower.bits)), lower.bits])
-
-    def add(total: _Total, index: jax.Array) -> tuple[_Total, None]:
-        log_weight, visible = _block(model, lower, index)
-        shift = jnp.maximum(total.shift, log_weight.max())
-        p, old = jnp.exp(log_weight - shift), jnp.exp(total.shift - shift)
-        sums = (p[:, None] * design).T @ visible
-        upper = _bits(index, high, visible.dtype)
-        part = Moments(
-            sums[0],
-            jnp.concatenate([p @ lower.bits, p.sum() * upper]),
-            jnp.concatenate([sums[1:].T, jnp.outer(sums[0], upper)], axis=1),
-        )
-        moments = jax.tree.map(lambda a, b: old * a + b, total.moments, part)
-        return _Total(shift, old * total.weight + p.sum(), moments), None
-
-    empty = Moments(*(jnp.zeros_like(x) for x in jax.tree.leaves(model)))
-    start = _Total(jnp.asarray(-jnp.inf), jnp.asarray(0.0), empty)
-    total, _ = jax.lax.scan(add, start, jnp.arange(2**high))
-    log_z = total.shift + jnp.log(total.weight)
-    return log_z, jax.tree.map(lambda x: x / total.weight, total.moments)

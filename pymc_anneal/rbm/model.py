@@ -270,12 +270,12 @@ def check_start(start: ArrayLike, chains: int, n_visible: int) -> np.ndarray:
     return array
 
 
-def check_rows(data: ArrayLike, n_visible: int | None = None) -> np.ndarray:
+def check_rows(data: ArrayLike, n_visible: int | None = None, name: str = "data") -> np.ndarray:
     """Return data as an array of shape ``(n, n_visible)``, or raise."""
     array = np.asarray(data)
     if array.ndim != 2 or not array.size:
-        raise ValueError(f"`data` has shape {array.shape}, expected (n, n_visible), n >= 1.")
-    return check_visible("data", array, n_visible or array.shape[1])
+        raise ValueError(f"`{name}` has shape {array.shape}, expected (n, n_visible), n >= 1.")
+    return check_visible(name, array, n_visible or array.shape[1])
 
 
 def uniform_reference(n_visible: int, n_hidden: int, dtype: DTypeLike = np.float64) -> RBM:

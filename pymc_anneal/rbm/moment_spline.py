@@ -17,10 +17,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
-from pymc_anneal.rbm.exact import Moments, exact_moments, log_z_and_moments
+from pymc_anneal.rbm.exact import exact_moments, log_z_and_moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moments import average_moments, check_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.spline_path import SplineRBMPath
+from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.training import fit_moments_pcd
 from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 from pymc_anneal.schedules.validate import check_schedule

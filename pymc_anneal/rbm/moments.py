@@ -16,8 +16,8 @@ from scipy.special import expit
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM, check_rows, check_start
+from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.transitions import gibbs_sweep
 
 

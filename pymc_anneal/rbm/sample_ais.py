@@ -11,12 +11,15 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from numpy.typing import ArrayLike
+
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
+from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.run import pilot_required, run_candidate
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
@@ -24,6 +27,7 @@ from pymc_anneal.rbm.exact import check_small
 from pymc_anneal.rbm.model import RBM, uniform_reference
 from pymc_anneal.rbm.moment_spline import MomentSpline
 from pymc_anneal.rbm.paths import GeometricRBMPath, RBMPath
+from pymc_anneal.rbm.reverse_start import resolve_reverse
 from pymc_anneal.rbm.spline_path import SplineRBMPath
 from pymc_anneal.rbm.target import RBMTarget, run_linear_pilot
 from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
@@ -54,6 +58,7 @@ def sample_ais(
     max_step: float | None = None,
     transition: Literal["gibbs", "perfect"] | Transition = "gibbs",
     direction: Literal["forward", "reverse"] = "forward",
+    reverse_from: ArrayLike | Literal["draws"] | None = None,
     resample: Resample = None,
     max_rounds: int = 3,
     max_minutes: float = np.inf,
@@ -100,8 +105,17 @@ def sample_ais(
         "reverse", for RBMs with a layer of at most 25 units: from exact draws of the RBM to the
         reference. Forward estimates of log Z are too low on average and reverse ones too high, so
         that the two enclose it (Grosse, Ghahramani & Adams 2015).
+    reverse_from : array_like, shape (n, n_visible), or "draws", optional
+        Runs from the RBM back to the reference after the forward run, which start at these data
+        after a tenth as many Gibbs sweeps as there are steps (at least 100): a stochastic upper
+        bound on log Z, Bennett's acceptance ratio of both directions as the estimate, and a
+        verdict from both. From exact draws of the RBM (:func:`sample_exact`) the bound holds in
+        expectation. From training data it holds if forward runs do not end near them more often
+        than the RBM generates them (Burda, Grosse & Salakhutdinov 2015); if the RBM puts its mass
+        elsewhere, the directions contradict each other and the verdict says so. "draws": those of
+        the run, after further moves, which cannot show what all of them missed.
     resample, max_rounds, max_minutes, cores, block_size, executor, checkpoint
-        As for :func:`pymc_anneal.sample_ais`; a reverse run cannot be resampled.
+        As for :func:`pymc_anneal.sample_ais`; runs that are reversed cannot be resampled.
     random_seed, progressbar
         As for :func:`pymc_anneal.sample_ais`.
 
@@ -109,9 +123,10 @@ def sample_ais(
     -------
     InferenceData or DataTree
         As from :func:`pymc_anneal.sample_ais`: groups ``posterior`` (visible units ``visible``;
-        of a reverse run ``prior``, the reference), ``sample_stats``, ``annealing``, ``ladder`` and
-        ``evidence``, whose log evidence is the log partition function in nats; read it with
-        :func:`pymc_anneal.log_evidence`.
+        of a reverse run ``prior``, the reference), ``sample_stats``, ``annealing``, ``ladder``,
+        ``constant_data`` (the parameters of the RBM), with ``reverse_from`` also
+        ``reverse_annealing``, and ``evidence``, whose log evidence is the log partition function in
+        nats; read it with :func:`pymc_anneal.log_evidence`.
 
     Raises
     ------
@@ -122,7 +137,8 @@ def sample_ais(
     ----------
     Salakhutdinov & Murray (2008), On the quantitative analysis of deep belief networks. Grosse,
     Maddison & Salakhutdinov (2013), Annealing between distributions by averaging moments. Kiwaki
-    (2015), Variational optimization of annealing schedules.
+    (2015), Variational optimization of annealing schedules. Burda, Grosse & Salakhutdinov (2015),
+    Accurate and conservative estimates of MRF log-likelihood using reverse annealing.
 
     Examples
     --------
@@ -146,6 +162,8 @@ def sample_ais(
         assumed_barrier=_ASSUMED_BARRIER,
     )
     reverse = _check_direction(direction, model, settings)
+    backward_from = resolve_reverse(reverse_from, model)
+    _check_reverse(backward_from, reverse, settings)
     target = RBMTarget(model, _resolve_reference(reference, model))
     kernel = resolve(transition, TRANSITIONS, "transition", Transition)
     chosen = _resolve_path(path, target)
@@ -158,12 +176,17 @@ def sample_ais(
         executor=executor,
         checkpoint=checkpoint,
         progressbar=progressbar,
-        choices={"transition": kernel, "path": jax.tree.leaves(chosen), "direction": direction},
+        choices={
+            "transition": kernel,
+            "path": jax.tree.leaves(chosen),
+            "direction": direction,
+            "reverse_from": backward_from,
+        },
     ) as session:
         if pilot_required(settings, kernel):
             pilot = run_linear_pilot(session, candidate, kernel, session.seeds.pilot)
             candidate = replace(candidate, pilot=pilot)
-        stages = run_candidate(session, candidate, kernel)
+        stages = run_candidate(session, candidate, kernel, reverse_from=backward_from)
     return build_result(session, stages, time.perf_counter() - begin)
 
 
@@ -185,6 +208,19 @@ def _check_direction(direction: str, model: RBM, settings: Settings) -> bool:
             "out `resample`."
         )
     return reverse
+
+
+def _check_reverse(start: ReverseStart | None, reverse: bool, settings: Settings) -> None:
+    """Raise if the run cannot be followed by runs in the other direction."""
+    if start is not None and reverse:
+        raise ValueError(
+            '`reverse_from` adds reverse runs to forward ones: leave out direction="reverse".'
+        )
+    if start is not None and settings.resample:
+        raise ValueError(
+            "`reverse_from` reverses single trajectories, which resampling has cut: leave out "
+            "`resample`."
+        )
 
 
 def _resolve_reference(reference: Literal["uniform"] | RBM, model: RBM) -> RBM:

@@ -17,6 +17,7 @@ from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.rbm.exact import sample_exact
 from pymc_anneal.rbm.model import RBM, reference_log_partition_function
+from pymc_anneal.rbm.parameters import parameters_dataset
 from pymc_anneal.rbm.paths import RBMPath
 from pymc_anneal.results.container import dataset
 from pymc_anneal.schedules.fixed import linear_schedule
@@ -94,8 +95,8 @@ class RBMTarget:
     def extra_groups(
         self, draws: np.ndarray, seed: np.random.SeedSequence
     ) -> dict[str, xr.Dataset]:
-        """Return no further groups."""
-        return {}
+        """Return the parameters of the RBM as the group ``constant_data``."""
+        return {"constant_data": parameters_dataset(self.model)}
 
 
 def run_linear_pilot(

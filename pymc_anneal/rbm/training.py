@@ -25,9 +25,9 @@ from pymc_anneal.rbm.contrastive_divergence import (
     UpdateRule,
     run_updates,
 )
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM, check_rows
 from pymc_anneal.rbm.moments import check_moments
+from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.training_file import Progress, TrainingFile, columns_of, describe_training
 
 Method = Literal["cd", "pcd"]

@@ -29,7 +29,7 @@ from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transi
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.result import build_result
-from pymc_anneal.pipeline.reverse import resolve_reverse
+from pymc_anneal.pipeline.reverse_start import resolve_reverse
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from pymc_anneal.evidence.bennett import bar, both_directions, disagreement
+from pymc_anneal.evidence.bennett import (
+    bar,
+    both_directions,
+    disagreement,
+    reweighting_p_value,
+)
 
 
 class TestBar:
@@ -80,3 +85,45 @@ class TestDisagreement:
         rng = np.random.default_rng(3)
         a, b = rng.normal(-1, np.sqrt(2), 2000), rng.normal(1.5, np.sqrt(2), 2000)
         assert abs(disagreement(a, b)) > 4
+
+
+class TestReweighting:
+    """Normal log weights of variance ``s^2``, their means ``s^2 / 2`` to either side of log Z."""
+
+    def draws(self, s: float, seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return rng.normal(3 - s**2 / 2, s, n), rng.normal(3 + s**2 / 2, s, n)
+
+    @pytest.mark.parametrize("s", [0.1, 0.7, 1.2])
+    def test_false_alarms(self, s: float) -> None:
+        found = np.array([reweighting_p_value(*self.draws(s, seed)) for seed in range(300)])
+        assert (found < 1e-3).mean() < 0.01
+        assert (found < 0.05).mean() < 0.1
+
+    def test_a_constant_changes_nothing(self) -> None:
+        a, b = self.draws(0.7, 1)
+        shifted = reweighting_p_value(a + 1e4, b + 1e4)
+        assert shifted == pytest.approx(reweighting_p_value(a, b), rel=1e-6)
+
+    def test_weights_of_zero_and_ties(self) -> None:
+        a, b = self.draws(0.7, 2)
+        a[:50] = -np.inf
+        assert reweighting_p_value(a, b) > 1e-3
+        assert reweighting_p_value(np.zeros(50), np.zeros(70)) == 1
+
+    def test_a_part_that_forward_runs_missed(self) -> None:
+        # Consistent with Bennett's ratio: only a test without a free log Z notices.
+        a, b = self.draws(0.3, 3)
+        b[: len(b) * 3 // 4] += 20
+        assert abs(disagreement(a, b)) < 4
+        assert reweighting_p_value(a, b) < 1e-10
+
+    def test_a_part_where_no_reverse_run_starts(self) -> None:
+        a, b = self.draws(0.3, 4)
+        a[: len(a) // 2] -= 20
+        assert reweighting_p_value(a, b) < 1e-10
+
+    def test_few_effective_reverse_runs_prove_less(self) -> None:
+        a, b = self.draws(0.7, 5)
+        b += 0.5
+        assert reweighting_p_value(a, b, 10.0) > reweighting_p_value(a, b)

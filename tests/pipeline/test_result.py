@@ -7,6 +7,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group, has_group
 from pymc_anneal.pipeline.result import build_result, draw_posterior
+from pymc_anneal.pipeline.reverse_start import OwnDraws
 from pymc_anneal.pipeline.run import run_candidate
 from tests.cases import log_gamma_evidence
 from tests.pipeline.log_gamma_target import FIXED, KERNEL, LogGammaTarget, log_gamma_session
@@ -23,7 +24,7 @@ class TestContainer:
     @pytest.fixture(scope="class")
     @classmethod
     def result(cls):
-        return run(reverse_from="draws", transition=pma.HMC(), draws=100, chains=2)
+        return run(reverse_from=OwnDraws(), transition=pma.HMC(), draws=100, chains=2)
 
     def test_groups(self, result) -> None:
         names = "posterior sample_stats annealing evidence ladder prior reverse_annealing"

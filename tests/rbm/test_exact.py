@@ -7,15 +7,15 @@ import pytest
 from scipy.special import expit
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm import exact
+from pymc_anneal.rbm import exact, state_sums
 from pymc_anneal.rbm.exact import (
     MAX_UNITS,
-    Moments,
     exact_moments,
     log_partition_function,
     sample_exact,
 )
 from pymc_anneal.rbm.model import RBM
+from pymc_anneal.rbm.state_sums import Moments
 from tests.rbm_cases import (
     enumerate_hidden_states,
     enumerate_states,
@@ -83,10 +83,37 @@ class TestAgainstEnumeration:
         assert not frequencies_agree(draws, expected.probability)
 
     def test_bits_of_the_wrong_order_are_found(self, monkeypatch) -> None:
-        model, right = random_rbm(12, 11, seed=23, scale=0.6), exact._bits
-        monkeypatch.setattr(exact, "_bits", lambda *a: right(*a)[..., ::-1])
+        model, right = random_rbm(12, 11, seed=23, scale=0.6), exact.bits_of
+        monkeypatch.setattr(exact, "bits_of", lambda *a: right(*a)[..., ::-1])
         draws = sample_exact(model, 19_999, random_seed=1)  # compiled afresh
         assert not frequencies_agree(draws, enumerate_states(model).probability)
+
+
+class TestWaysOfSumming:
+    """All give the same sums: by products or by exponentials, on any number of processors."""
+
+    model = random_rbm(13, 12, seed=6, scale=0.6)
+
+    def test_by_exponentials(self, monkeypatch) -> None:
+        log_z, moments = exact.log_z_and_moments(self.model)
+        monkeypatch.setattr(exact, "decay_for", lambda model: state_sums._decay)
+        slower = exact.log_z_and_moments(self.model)
+        assert slower[0] == pytest.approx(log_z, rel=1e-14)
+        np.testing.assert_allclose(flat(slower[1]), flat(moments), rtol=1e-11)
+
+    def test_products_fail_where_they_are_not_used(self, monkeypatch) -> None:
+        large = random_rbm(5, 9, seed=3, scale=300.0)
+        right = log_partition_function(large)
+        monkeypatch.setattr(exact, "decay_for", lambda model: state_sums._decay_by_products)
+        with np.errstate(invalid="ignore"):
+            assert log_partition_function(large) != pytest.approx(right, rel=1e-12)
+
+    def test_any_number_of_processors(self, monkeypatch) -> None:
+        log_z, moments = exact.log_z_and_moments(self.model)
+        monkeypatch.setattr(state_sums, "count_processors", lambda: 7)
+        again = exact.log_z_and_moments(self.model)
+        assert again[0] == log_z
+        np.testing.assert_array_equal(flat(again[1]), flat(moments))
 
 
 class TestHardCases:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pymc_anneal import rbm
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moment_spline import (
     MomentSpline,
@@ -16,6 +15,7 @@ from pymc_anneal.rbm.moment_spline import (
     moment_spline,
 )
 from pymc_anneal.rbm.moments import average_moments, data_moments, reference_moments
+from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.training import fit_moments_pcd
 from pymc_anneal.schedules.validate import check_schedule
 from tests.rbm_cases import (

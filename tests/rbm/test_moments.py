@@ -7,9 +7,9 @@ import pytest
 
 from scipy.special import expit
 
-from pymc_anneal.rbm.exact import Moments
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.moments import average_moments, data_moments, gibbs_moments, reference_moments
+from pymc_anneal.rbm.state_sums import Moments
 from tests.rbm_cases import enumerate_states, flat, independent_units, random_rbm, states
 
 

@@ -38,7 +38,12 @@ def test_draws_are_named_and_small() -> None:
     found = MODEL.posterior(np.ones((2, 5, 4)))["visible"]
     assert found.dims == ("chain", "draw", "visible_dim_0")
     assert found.dtype == np.int8
-    assert MODEL.extra_groups(np.ones((2, 5, 4)), np.random.SeedSequence(1)) == {}
+
+
+def test_the_parameters_are_stored() -> None:
+    found = MODEL.extra_groups(np.ones((2, 5, 4)), np.random.SeedSequence(1))["constant_data"]
+    np.testing.assert_array_equal(found["weights"], MODEL.model.weights)
+    assert found["weights"].dims == ("visible_unit", "hidden_unit")
 
 
 def test_nan_is_explained() -> None:
