@@ -22,6 +22,7 @@ from pymc_anneal.evidence.diagnostics import (
     log_weight_variance,
     weight_pareto_k,
 )
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.rounds import ForwardStages
@@ -132,6 +133,7 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
 
 def _verdict(session: Session, stages: Stages) -> Verdict:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
+    estimate, _ = ais_with_tail(forward.log_weight, forward.round_of_particle, last.population_size)
     return assess(
         forward.log_weight,
         forward.round_of_particle,
@@ -139,7 +141,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         steps=last.steps,
         earlier=_earlier_estimates(forward),
         interrupted=last.interrupted or stages.interrupted,
-        mcse=reverse.mcse if reverse else None,
+        mcse=reverse.mcse if reverse else estimate.mcse,
         doubts=(*stages.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )

@@ -24,11 +24,10 @@ from pymc_anneal.evidence.ais import (
     ais,
     bootstrap_interval,
     ess_from_log_sums,
-    population_means,
     student_interval,
 )
-from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.evidence.estimate import EvidenceEstimate
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 
 # Largest number of steps in the group ``annealing``; of longer runs evenly spaced steps are kept.
@@ -213,7 +212,7 @@ def ladder_dataset(run: RunArrays) -> xr.Dataset:
 
 def evidence_dataset(run: RunArrays) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars, the verdict as attributes."""
-    estimate = ais(run.log_weight, run.round, run.population_size)
+    estimate, k = ais_with_tail(run.log_weight, run.round, run.population_size)
     lower, upper = sorted(run.log_evidence_of(end) for end in _interval(run, estimate))
     chains = run.log_weight.shape[0]
     discrepancy = discrepancies(run.stats, run.stats_particles * chains)
@@ -223,7 +222,7 @@ def evidence_dataset(run: RunArrays) -> xr.Dataset:
         "interval_lower": lower,
         "interval_upper": upper,
         "ess": estimate.ess,
-        "pareto_k": weight_pareto_k(population_means(run.log_weight, run.population_size)),
+        "pareto_k": k,
         "barrier": float(np.sqrt(discrepancy).sum()),
         **run.scalars,
     }
@@ -238,7 +237,11 @@ def _interval(run: RunArrays, estimate: EvidenceEstimate) -> tuple[float, float]
         return student_interval(estimate, run.log_weight.size // run.population_size)
     # A fixed seed: the interval is a function of the weights.
     rng = np.random.default_rng(20130)
-    return bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
+    lower, upper = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
+    narrow = ais(run.log_weight, run.round).mcse
+    wider = estimate.mcse / narrow if narrow > 0 else 1.0
+    centre = estimate.log_evidence
+    return centre - wider * (centre - lower), centre + wider * (upper - centre)
 
 
 def to_container(

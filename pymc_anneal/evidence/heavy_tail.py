@@ -1,0 +1,60 @@
+"""The error of a mean of weights with a heavy tail.
+
+If the weights beyond a threshold follow a generalised Pareto distribution of shape ``k`` (Vehtari,
+Simpson, Gelman, Yao & Gabry 2024), the largest of ``n`` weights is near its quantile ``1 - 1/n``, and
+the mean of what lies beyond it,
+
+    E[w; w > w_max] = w_max / (n (1 - k)) + ...,
+
+is missing from the sample more often than not. For ``k > 1/2`` the variance is infinite, the sample
+variance too small, and the missing mass is of the same size as the error: it is added to it.
+"""
+
+import numpy as np
+
+from pymc_anneal.evidence.ais import ais, population_means
+from pymc_anneal.evidence.diagnostics import weight_pareto_k
+from pymc_anneal.evidence.estimate import EvidenceEstimate
+
+# Pareto k above which the variance of the weights is infinite, and the largest one for which the
+# mean is taken to exist.
+_INFINITE_VARIANCE, _LARGEST = 0.5, 0.95
+
+
+def ais_with_tail(
+    log_weight: np.ndarray, strata: np.ndarray | None = None, population_size: int = 1
+) -> tuple[EvidenceEstimate, float]:
+    """Estimate the log evidence with an error that counts a heavy tail of the weights.
+
+    Parameters
+    ----------
+    log_weight, strata, population_size
+        As for :func:`~pymc_anneal.evidence.ais.ais`.
+
+    Returns
+    -------
+    estimate : EvidenceEstimate
+        In nats.
+    pareto_k : float
+        Shape of the tail of the weights, or of the means of the populations.
+    """
+    estimate = ais(log_weight, strata, population_size)
+    units = population_means(log_weight, population_size)
+    k = weight_pareto_k(units)
+    if not k > _INFINITE_VARIANCE or not np.isfinite(estimate.mcse):
+        return estimate, k
+    wider = np.hypot(estimate.mcse, np.log1p(missing_share(units, k)))
+    return estimate._replace(mcse=float(wider)), k
+
+
+def missing_share(log_weight: np.ndarray, k: float) -> float:
+    """Return the expected mass beyond the largest weight, as a share of the sum of all.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+    k : float
+        Shape of their tail.
+    """
+    mean = np.exp(log_weight - log_weight.max()).mean()
+    return float(1 / (log_weight.size * (1 - min(k, _LARGEST)) * mean))

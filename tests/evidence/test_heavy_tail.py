@@ -1,0 +1,44 @@
+"""Errors of weights with a heavy tail."""
+
+import numpy as np
+import pytest
+
+from scipy import stats
+
+from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.heavy_tail import ais_with_tail, missing_share
+
+
+def heavy(k: float, seed: int, n: int = 2000) -> np.ndarray:
+    """Draw log weights of mean ``1 / (1 - k)`` with a Pareto tail."""
+    return np.log(stats.genpareto(k).rvs(n, random_state=seed))
+
+
+def test_a_light_tail_changes_nothing() -> None:
+    log_weight = np.random.default_rng(1).normal(0, 0.5, (4, 500))
+    estimate, k = ais_with_tail(log_weight)
+    assert estimate == ais(log_weight)
+    assert k < 0.5
+
+
+def test_the_missing_mass_of_pareto_weights() -> None:
+    # Weights at the quantiles 1 - i/n, and E[w; w > q] beyond the first one by the known law.
+    k, n = 0.6, 2000
+    law = stats.genpareto(k)
+    weight = law.isf(np.arange(1, n) / n)
+    beyond = (weight[0] + (1 + k * weight[0]) / (1 - k)) / n
+    assert missing_share(np.log(weight), k) == pytest.approx(beyond * (1 - k), rel=0.15)
+
+
+def test_fewer_trusted_estimates_are_far_off() -> None:
+    """With k = 0.7 one estimate in ten is more than three plain errors off."""
+    plain, wide = [], []
+    for seed in range(400):
+        log_weight = heavy(0.7, seed)
+        estimate, k = ais_with_tail(log_weight)
+        if 0.5 < k <= 0.7:
+            off = abs(estimate.log_evidence + np.log(0.3))
+            wide.append(off > 3 * estimate.mcse)
+            plain.append(off > 3 * ais(log_weight).mcse)
+    assert np.mean(plain) > 0.08
+    assert np.mean(wide) < 0.05
