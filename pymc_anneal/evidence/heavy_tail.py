@@ -1,8 +1,8 @@
 """The error of a mean of weights with a heavy tail.
 
 If the weights beyond a threshold follow a generalised Pareto distribution of shape ``k`` (Vehtari,
-Simpson, Gelman, Yao & Gabry 2024), the largest of ``n`` weights is near its quantile ``1 - 1/n``, and
-the mean of what lies beyond it,
+Simpson, Gelman, Yao & Gabry 2024), the largest of ``n`` weights is near its quantile ``1 - 1/n``,
+and the mean of what lies beyond it,
 
     E[w; w > w_max] = w_max / (n (1 - k)) + ...,
 
