@@ -62,7 +62,7 @@ def softplus(x: jax.Array) -> jax.Array:
     return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
 
-softplus.defjvps(lambda tangent, _, x: tangent / (1 + jnp.exp(-x)))
+softplus.defjvps(lambda tangent, _, x: tangent * jax.nn.sigmoid(x))
 jax_funcify.register(FastSoftplus, lambda op, **kwargs: softplus)
 
 

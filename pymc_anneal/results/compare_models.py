@@ -26,7 +26,7 @@ from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.data_hash import stored_data
 from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict
+from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 
@@ -115,6 +115,8 @@ def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> 
 def compare(
     results: Mapping[str, Container | LogEvidence],
     prior_odds: Mapping[str, float] | Sequence[float] | None = None,
+    *,
+    warnings: bool = True,
 ) -> ModelComparison:
     """Rank models by their evidence.
 
@@ -124,6 +126,8 @@ def compare(
         Results of :func:`sample_ais`, or evidences read from them, by name; of the same data.
     prior_odds : dict of str to float, or sequence of float, optional
         Prior odds of the models, up to a common factor. Default: equal.
+    warnings : bool
+        Whether to warn if the verdict is not "trust".
 
     Returns
     -------
@@ -138,6 +142,11 @@ def compare(
     ValueError
         There are fewer than two models, they are of different observed data, one has no finite
         evidence, or the prior odds are not one positive number for each model.
+
+    Warns
+    -----
+    EvidenceWarning
+        An evidence is not trusted, or the first two models cannot be told apart.
 
     References
     ----------
@@ -156,9 +165,10 @@ def compare(
     log_odds = _log_odds(list(results), prior_odds)
     evidences = dict(sorted(_evidences(results).items(), key=_order))
     best, second, *_ = evidences
-    return ModelComparison(
-        details=_details(evidences, log_odds), verdict=_verdict(evidences, best, second)
-    )
+    verdict = _verdict(evidences, best, second)
+    if warnings:
+        warn_unless_trusted(verdict, "comparison of models")
+    return ModelComparison(details=_details(evidences, log_odds), verdict=verdict)
 
 
 def _order(item: tuple[str, LogEvidence]) -> tuple[bool, float]:

@@ -49,6 +49,12 @@ def test_of_bridge_evidence(model) -> None:
         pma.bridge_evidence(walk, model=model, random_seed=1)
 
 
+def test_of_a_comparison(model) -> None:
+    idata = pma.sample_ais(model=model, progressbar=False, random_seed=1)
+    with pytest.warns(pma.EvidenceWarning, match="comparison of models: more evidence needed"):
+        pma.compare({"a": idata, "b": idata})
+
+
 def test_they_can_be_filtered_by_category() -> None:
     assert issubclass(pma.EvidenceWarning, UserWarning)
     with warnings.catch_warnings():

@@ -12,6 +12,7 @@ from scipy import special
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.rewrites import softplus
 from tests.model.models import Y, assert_agrees_with_pymc, evaluate, reference
 
 
@@ -75,3 +76,12 @@ def test_many_points_in_the_tails_are_not_nan() -> None:
     values = evaluate(pma.compile_model(model), np.array([[-800.0], [800.0]]))
     np.testing.assert_allclose(values.log_likelihood, [-800.0, -800.0], rtol=1e-6)
     assert np.isfinite(special.logsumexp(values.log_prior))
+
+
+@pytest.mark.parametrize("x", [-1000.0, -1.0, 0.0, 1.0, 1000.0])
+def test_second_derivative_of_softplus(x: float) -> None:
+    # The curvature at a peak is made of it.
+    p = special.expit(x)
+    with jax.enable_x64(True):
+        curvature = float(jax.hessian(softplus)(x))
+    assert curvature == pytest.approx(p * (1 - p), rel=1e-12)
