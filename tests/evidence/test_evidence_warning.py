@@ -51,7 +51,7 @@ def test_of_bridge_evidence(model) -> None:
 
 def test_of_a_comparison(model) -> None:
     idata = pma.sample_ais(model=model, progressbar=False, random_seed=1)
-    with pytest.warns(pma.EvidenceWarning, match="comparison of models: more evidence needed"):
+    with pytest.warns(pma.EvidenceWarning, match="comparison of models: more draws needed"):
         pma.compare({"a": idata, "b": idata})
 
 
