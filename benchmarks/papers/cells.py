@@ -16,7 +16,8 @@ import jax
 import machines
 import numpy as np
 
-from pymc_anneal import log_evidence, rbm
+from pymc_anneal import Checkpoint, log_evidence, rbm
+from pymc_anneal.annealing.block import BlockStopped
 from pymc_anneal.rbm.moment_spline import binned_costs
 from pymc_anneal.schedules.optimal_binned import optimal_binned_schedule
 
@@ -26,6 +27,8 @@ SCALES = {
     "test": {"draws": 100, "steps": 200, "updates": 100, "sweeps": 20},
 }
 CHEAP_UPDATES = 1_000
+# Seconds between two snapshots of an unfinished cell.
+SNAPSHOT_INTERVAL = 10.0
 PILOT_STEPS = 1_000
 # Largest number of hidden units for which knots are fitted to exact moments.
 EXACT_UNITS = 20
@@ -77,7 +80,7 @@ def parse(description: str, scale: str = "reduced", **more: dict) -> argparse.Na
     args.steps = args.steps or settings["steps"]
     args.updates = settings["updates"]
     args.output = (args.output or common.output()).absolute()
-    args.weights, args.checkpoints = machines.WEIGHTS, False
+    args.weights, args.checkpoints, args.executor = machines.WEIGHTS, False, None
     return args
 
 
@@ -120,7 +123,8 @@ def cell_key(
 def compute(args, key: dict) -> dict:
     """Run `rbm.sample_ais` for a cell and return its results.
 
-    If `args.checkpoints` is true, an interrupted cell resumes from a file.
+    If `args.checkpoints` is true, an interrupted cell resumes from a file. Blocks that
+    `args.executor` stops interrupt the cell.
     """
     model = machines.load(key["machine"], args.weights)
     base = reference_of(args, key["reference"], model)
@@ -128,19 +132,23 @@ def compute(args, key: dict) -> dict:
     settings = schedule_arguments(args, key, model, base, spline)
     file = args.output / f"{'-'.join(map(str, key.values()))}.checkpoint".replace(" ", "_")
     resumed, begin = args.checkpoints and file.exists(), time.perf_counter()
-    result = rbm.sample_ais(
-        model,
-        key["draws"] // 4,
-        steps=key["steps"],
-        reference=base,
-        path=spline.path if spline else "geometric",
-        transition=key["transition"],
-        block_size=key["draws"] if jax.default_backend() == "gpu" else None,
-        checkpoint=file if args.checkpoints else None,
-        random_seed=[2015, key["steps"]],
-        progressbar=False,
-        **settings,
-    )
+    try:
+        result = rbm.sample_ais(
+            model,
+            key["draws"] // 4,
+            steps=key["steps"],
+            reference=base,
+            path=spline.path if spline else "geometric",
+            transition=key["transition"],
+            block_size=key["draws"] if jax.default_backend() == "gpu" else None,
+            checkpoint=Checkpoint(file, SNAPSHOT_INTERVAL) if args.checkpoints else None,
+            executor=args.executor,
+            random_seed=[2015, key["steps"]],
+            progressbar=False,
+            **settings,
+        )
+    except BlockStopped:
+        raise KeyboardInterrupt from None
     estimate = log_evidence(result)
     log_weight = np.asarray(result["annealing"]["log_weight"]).ravel()
     if len(log_weight) < key["draws"] // 4 * 4:  # Ctrl-C: some particles are missing

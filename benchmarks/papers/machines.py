@@ -57,7 +57,12 @@ def load(name: str, folder: Path = WEIGHTS) -> rbm.RBM:
 
 
 def train(
-    name: str, data: np.ndarray, scale: str, folder: Path = WEIGHTS, checkpoint: Path | None = None
+    name: str,
+    data: np.ndarray,
+    scale: str,
+    folder: Path = WEIGHTS,
+    checkpoint: Path | None = None,
+    monitor=None,
 ) -> None:
     """Train an RBM and save its weights; interrupted, it resumes from the checkpoint, if given."""
     settings = MACHINES[name]
@@ -66,7 +71,7 @@ def train(
         updates = REDUCED_CD25
     rate = 0.05 if settings["n_hidden"] <= 20 else decreasing_rate
     settings = settings | {"updates": updates, "learning_rate": rate, "checkpoint": checkpoint}
-    trained = rbm.train(data, random_seed=2013, **settings)
+    trained = rbm.train(data, random_seed=2013, monitor=monitor, **settings)
     if trained.interrupted:
         raise KeyboardInterrupt
     last = {k: float(v[-1]) for k, v in trained.history.items()}

@@ -13,7 +13,9 @@ precision without loss.
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -45,6 +47,66 @@ def softplus_increment(x: jax.Array, d: jax.Array) -> jax.Array:
     small = jnp.log1p(jax.nn.sigmoid(jnp.minimum(x, x + d)) * jnp.expm1(jnp.minimum(size, 1.0)))
     large = jnp.logaddexp(0, x + d) - jnp.logaddexp(0, x)
     return jnp.where(size < 1, jnp.sign(d) * small, large)
+
+
+# Increments of fields up to which the series below is as precise as single precision.
+_MAX_SERIES = 0.5
+
+
+def sum_softplus_increments(x: jax.Array, d: jax.Array) -> jax.Array:
+    """Return the sum over units of :func:`softplus_increment`, as fast as the device allows.
+
+    On a CPU, the functions of single precision that are exact for any increment take a third of the
+    time of an annealing step; steps are small enough for a series nearly always.
+
+    Parameters
+    ----------
+    x, d : Array, shape (n, n_hidden)
+        A field and its increment.
+
+    Returns
+    -------
+    Array, shape (n,)
+        In nats.
+    """
+
+    def general(x: jax.Array, d: jax.Array) -> jax.Array:
+        return softplus_increment(x, d).sum(axis=-1)
+
+    def by_series(x: jax.Array, d: jax.Array) -> jax.Array:
+        return softplus_increment_by_series(x, d).sum(axis=-1)
+
+    def choose(x: jax.Array, d: jax.Array) -> jax.Array:
+        small = jnp.abs(d).max(initial=0.0) < _MAX_SERIES
+        chosen: jax.Array = jax.lax.cond(small, by_series, general, x, d)
+        return chosen
+
+    if x.dtype != jnp.float32:
+        return general(x, d)
+    # On a GPU the choice would cost more than it saves.
+    total: jax.Array = jax.lax.platform_dependent(x, d, cpu=choose, default=general)
+    return total
+
+
+def softplus_increment_by_series(x: jax.Array, d: jax.Array) -> jax.Array:
+    """Return :func:`softplus_increment` in single precision, for increments of at most 1/2.
+
+    With ``y = sigmoid(x) (e^d - 1)`` from the lower end, ``log(1 + y) = 2 artanh(y / (2 + y))``;
+    ``e^d - 1`` and ``artanh`` by their Taylor series.
+    """
+    size = jnp.abs(d)
+    growth = size * _horner(size, [1 / factorial(k) for k in range(1, 9)])
+    y = jax.nn.sigmoid(jnp.minimum(x, x + d)) * growth
+    z = y / (2 + y)
+    return jnp.sign(d) * 2 * z * _horner(z * z, [1 / k for k in range(1, 11, 2)])
+
+
+def _horner(x: jax.Array, coefficients: Sequence[float]) -> jax.Array:
+    """Return the polynomial with the given coefficients, the constant one first."""
+    value = jnp.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value = value * x + coefficient
+    return value
 
 
 @runtime_checkable
@@ -158,7 +220,7 @@ class GeometricRBMPath(RBMPath):
     def log_ratio(self, terms: GeometricTerms, start: Scalar, stop: Scalar) -> jax.Array:
         """Return ``log f_stop - log f_start``, shape ``(n,)``, in nats."""
         step, start = as_type_of(stop - start, terms.field), as_type_of(start, terms.field)
-        hidden = softplus_increment(start * terms.field, step * terms.field).sum(axis=-1)
+        hidden = sum_softplus_increments(start * terms.field, step * terms.field)
         return step * terms.linear + hidden
 
     def velocity(self, terms: GeometricTerms, beta: Scalar) -> jax.Array:

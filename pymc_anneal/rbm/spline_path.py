@@ -16,7 +16,13 @@ import numpy as np
 from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.base.knots import segment_of, share_of, width_of
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.paths import RBMPath, as_type_of, hidden_field, row_dot, softplus_increment
+from pymc_anneal.rbm.paths import (
+    RBMPath,
+    as_type_of,
+    hidden_field,
+    row_dot,
+    sum_softplus_increments,
+)
 from pymc_anneal.schedules.validate import check_schedule
 
 
@@ -188,4 +194,4 @@ class SplineRBMPath(RBMPath):
         segment = terms.segment[0]
         step = as_type_of((high - low) / self._width(segment), terms.field)
         field = terms.field + self._share(segment, low, terms.field) * terms.slope
-        return step * terms.linear + softplus_increment(field, step * terms.slope).sum(axis=-1)
+        return step * terms.linear + sum_softplus_increments(field, step * terms.slope)

@@ -1,5 +1,6 @@
 """`rbm.sample_ais(reverse_from=...)`: both directions of a path, and the verdict on them."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,31 @@ def test_exact_draws_of_random_machines_give_no_false_alarm() -> None:
         error = abs(found.log_evidence - rbm.log_partition_function(model))
         wrong.append(found.verdict.status == "do not trust" or error > 4 * found.mcse)
     assert sum(wrong) <= 1
+
+
+WEIGHTS = Path(__file__).parents[2] / "benchmarks" / "papers" / "weights"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cd1_20", "pcd_12", "pcd_20"])
+@pytest.mark.parametrize("start", ["exact", "gibbs"])
+def test_trained_machines_are_never_trusted_and_wrong(name: str, start: str) -> None:
+    """See benchmarks/rbm_reverse.py for more runs, from training images."""
+    model = rbm.RBM.load(WEIGHTS / f"{name}.npz").astype(np.float32)
+    log_z = rbm.log_partition_function(model)
+    draws = {
+        "exact": lambda seed: rbm.sample_exact(model, 400, random_seed=seed),
+        "gibbs": lambda seed: model.sample(400, steps=100, random_seed=seed),
+    }
+    for seed in range(3):
+        result = rbm.sample_ais(
+            model,
+            reverse_from=draws[start](seed),
+            **QUICK | {"draws": 200, "steps": 2000, "block_size": 400, "random_seed": seed},
+        )
+        found = pma.log_evidence(result)
+        right = abs(found.log_evidence - log_z) < 4 * found.mcse
+        assert right or not found.verdict.trusted, f"{found}, exact {log_z}"
 
 
 class TestArguments:

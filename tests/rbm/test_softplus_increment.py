@@ -6,7 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from pymc_anneal.rbm.paths import softplus_increment
+from pymc_anneal.rbm.paths import (
+    softplus_increment,
+    softplus_increment_by_series,
+    sum_softplus_increments,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +39,39 @@ def test_relative_precision(size: float, sign: int, dtype: type) -> None:
     assert found.dtype == dtype
     # Single precision underflows on its own below 1e-38, and loses some 20 eps in exp(-60).
     np.testing.assert_allclose(found, expected, rtol=60 * np.finfo(dtype).eps, atol=1e-37)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-6, 1e-3, 0.1, 0.3, 0.5])
+def test_series(size: float, sign: int) -> None:
+    x, d = np.array(FIELDS, np.float32), np.full(len(FIELDS), sign * size, np.float32)
+    expected = np.array([exact_increment(*pair) for pair in zip(x, d, strict=True)])
+    found = np.asarray(softplus_increment_by_series(x, d))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=60 * np.finfo(np.float32).eps, atol=1e-37)
+
+
+def test_the_series_fails_for_large_increments() -> None:
+    x, d = np.zeros(1, np.float32), np.full(1, 5.0, np.float32)
+    exact = exact_increment(0.0, 5.0)
+    assert float(softplus_increment_by_series(x, d)[0]) != pytest.approx(exact, rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("largest", [0.4, 0.6, 20.0])
+def test_sums_over_units(largest: float, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    x, d = rng.normal(0, 4, (3, 50)).astype(dtype), rng.uniform(-1, 1, (3, 50)).astype(dtype)
+    d *= largest
+    exact = [
+        [exact_increment(*p) for p in zip(*row, strict=True)] for row in zip(x, d, strict=True)
+    ]
+    found = np.asarray(jax.jit(sum_softplus_increments)(x, d))
+    assert found.dtype == dtype
+    scale = np.abs(exact).sum(axis=1)
+    np.testing.assert_array_less(
+        np.abs(found - np.sum(exact, axis=1)), 20 * np.finfo(dtype).eps * scale
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
