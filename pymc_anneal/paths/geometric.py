@@ -15,14 +15,25 @@ to reference by the likelihood over ``w_0`` wherever ``q`` misses the posterior.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jax.tree_util import Partial
+
 from pymc_anneal.base.contracts import LogTerms, Scalar
 from pymc_anneal.paths.references import Reference
+
+
+def as_pytree(function: Callable[[jax.Array], LogTerms]) -> Callable[[jax.Array], LogTerms]:
+    """Make a function a pytree without leaves, unless it is one; leave anything else as it is."""
+    # JAX rebuilds paths with placeholders, which are not callable, in the place of functions.
+    if isinstance(function, Partial) or not callable(function):
+        return function
+    wrapped: Callable[[jax.Array], LogTerms] = Partial(function)  # type: ignore[no-untyped-call]
+    return wrapped
 
 
 @jax.tree_util.register_dataclass
@@ -34,7 +45,8 @@ class GeometricPath:
     ----------
     log_terms : callable
         JAX function of one unconstrained position of shape ``(d,)`` that returns
-        :class:`~pymc_anneal.base.LogTerms`, such as :attr:`CompiledModel.log_terms`.
+        :class:`~pymc_anneal.base.LogTerms`, such as :attr:`CompiledModel.log_terms`. Arrays that a
+        ``jax.tree_util.Partial`` binds are leaves of the path: other values need no compilation.
 
     References
     ----------
@@ -42,7 +54,10 @@ class GeometricPath:
     eq. 1.
     """
 
-    log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
+    log_terms: Callable[[jax.Array], LogTerms]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_terms", as_pytree(self.log_terms))
 
     def evaluate(self, position: jax.Array) -> LogTerms:
         """Return log prior and log likelihood, shape ``(n,)`` each, at ``(n, d)`` positions."""
@@ -91,9 +106,12 @@ class ReferencePath:
         Share of the prior in the reference, in [0, 1); the start positions must have it too.
     """
 
-    log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": True})
+    log_terms: Callable[[jax.Array], LogTerms]
     reference: Reference
     prior_share: Scalar = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_terms", as_pytree(self.log_terms))
 
     def evaluate(self, position: jax.Array) -> ReferenceTerms:
         """Return the log densities of both ends at ``(n, d)`` positions."""

@@ -109,7 +109,7 @@ def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> 
     --------
     >>> pymc_anneal.log_bayes_factor(idata_a, idata_b)
     """
-    return _difference(_evidences({"a": a, "b": b}), "a", "b")
+    return _difference(read_evidences({"a": a, "b": b}), "a", "b")
 
 
 def compare(
@@ -162,8 +162,8 @@ def compare(
             f"{len(results)} of them" if isinstance(results, Mapping) else type(results).__name__
         )
         raise ValueError(f"`results` is {found}, expected a dict of at least two results by name.")
-    log_odds = _log_odds(list(results), prior_odds)
-    evidences = dict(sorted(_evidences(results).items(), key=_order))
+    log_odds = resolve_log_odds(list(results), prior_odds)
+    evidences = dict(sorted(read_evidences(results).items(), key=_order))
     best, second, *_ = evidences
     verdict = _verdict(evidences, best, second)
     if warnings:
@@ -202,7 +202,7 @@ def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]
     )
 
 
-def _evidences(results: Mapping[str, Container | LogEvidence]) -> dict[str, LogEvidence]:
+def read_evidences(results: Mapping[str, Container | LogEvidence]) -> dict[str, LogEvidence]:
     """Read the evidences, and raise if they cannot be compared."""
     read = {n: r if isinstance(r, LogEvidence) else log_evidence(r) for n, r in results.items()}
     for name, evidence in read.items():
@@ -228,7 +228,7 @@ def _difference(evidences: Mapping[str, LogEvidence], first: str, second: str) -
     )
 
 
-def _log_odds(
+def resolve_log_odds(
     names: list[str], odds: Mapping[str, float] | Sequence[float] | None
 ) -> dict[str, float]:
     """Return the log prior odds by name."""
@@ -246,16 +246,22 @@ def _log_odds(
     return dict(zip(names, np.log(values), strict=True))
 
 
+def simulate_log_evidences(evidences: Mapping[str, LogEvidence]) -> np.ndarray:
+    """Draw the log evidences within their errors, shape ``(simulations, models)``."""
+    log_z = np.array([e.log_evidence for e in evidences.values()])
+    error = np.array([e.mcse for e in evidences.values()])
+    # A fixed seed: the interval is a function of the estimates.
+    noise = np.random.default_rng(1995).normal(size=(_SIMULATIONS, len(log_z)))
+    return np.asarray(log_z + error * noise)
+
+
 def _probabilities(
     evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]
 ) -> dict[str, np.ndarray]:
     """Return the posterior model probabilities and the ends of their 95 % intervals."""
     log_z = np.array([e.log_evidence for e in evidences.values()])
-    error = np.array([e.mcse for e in evidences.values()])
     log_prior = np.array([log_odds[name] for name in evidences])
-    # A fixed seed: the interval is a function of the estimates.
-    noise = np.random.default_rng(1995).normal(size=(_SIMULATIONS, len(log_z)))
-    simulated = softmax(log_z + error * noise + log_prior, axis=1)
+    simulated = softmax(simulate_log_evidences(evidences) + log_prior, axis=1)
     lower, upper = np.quantile(simulated, [0.025, 0.975], axis=0)
     return {
         "probability": softmax(log_z + log_prior),

@@ -4,6 +4,7 @@ from pymc_anneal.sampling.calibrate import Calibration, calibrate
 from pymc_anneal.sampling.find_map import MAPEstimate, find_map
 from pymc_anneal.sampling.power_posterior import power_posterior
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.sample_models import sample_models
 from pymc_anneal.sampling.tempered_transition import TemperedTransition
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "find_map",
     "power_posterior",
     "sample_ais",
+    "sample_models",
 ]

@@ -14,12 +14,10 @@ or at both ends reveal wrong kernels, too few steps, or a mode that forward runs
 
 import os
 
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -28,7 +26,7 @@ from jax.tree_util import Partial
 from scipy.stats import binomtest, ttest_1samp
 
 from pymc_anneal.base.arguments import check_count
-from pymc_anneal.base.contracts import LogTerms, Transition
+from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.bennett import bar
@@ -59,14 +57,6 @@ _MAX_GAP = 0.5
 _REVERSE_DRAWS = 64
 # Variance of the log weights, in nats squared, above which more steps should help.
 _MAX_VARIANCE = 2.0
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class SimulatedPath(GeometricPath):
-    """Geometric path whose data are part of the pytree: other data need no other compilation."""
-
-    log_terms: Callable[[jax.Array], LogTerms] = field(metadata={"static": False})
 
 
 @dataclass(frozen=True)
@@ -191,7 +181,7 @@ def calibrate(
         rows = []
         for i, seed in enumerate(session.seeds.rounds.spawn(n_datasets)):
             own_data = tuple(d[i] for d in data)
-            path = SimulatedPath(Partial(log_terms, own_data))  # type: ignore[no-untyped-call]
+            path = GeometricPath(Partial(log_terms, own_data))  # type: ignore[no-untyped-call]
             candidate = RunCandidate("prior", compiled.sample_prior, path)
             own = replace(session, seeds=Seeds.spawn(seed))
             rows.append(_compare_directions(own, candidate, kernel, parameters[i]))

@@ -1,0 +1,177 @@
+"""A comparison of models as one self-contained web page.
+
+Tables are HTML, plots are SVG in the page itself: it needs no other file, no script and no network.
+"""
+
+import os
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pymc_anneal._version import __version__
+from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.base.html import Html, html_table, round_to_error
+from pymc_anneal.results.bayes_factor_words import jeffreys, kass_raftery
+from pymc_anneal.results.compare_models import compare
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.results.plot_compare import plot_compare
+from pymc_anneal.results.plot_prior_sensitivity import plot_prior_sensitivity
+from pymc_anneal.results.plot_weights import plot_log_weights
+
+_STYLE = """
+body {font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;
+      color: #1b1b1b; background: #fff}
+table {border-collapse: collapse; margin: 1em 0; display: block; overflow-x: auto}
+th, td {padding: .25em .7em; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top}
+svg {max-width: 100%; height: auto}
+footer {color: #666; border-top: 1px solid #ddd; margin-top: 3em}
+"""
+
+_WORDS = ("model", "log BF (nats)", "log10 BF", "Jeffreys (1961)", "Kass & Raftery (1995)")
+
+# Scalars and attributes of the group "evidence" that a reader needs to repeat a run.
+_SETTINGS = ("steps", "particles", "rounds", "evaluations", "seconds")
+_CHOICES = ("path", "schedule", "transition", "reference", "observed_data_hash", "versions")
+
+
+def report(
+    results: Mapping[str, Container],
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Comparison of models",
+    prior_odds: Mapping[str, float] | Sequence[float] | None = None,
+    sensitivity: pd.DataFrame | None = None,
+) -> Path:
+    """Write a comparison of models as a self-contained web page.
+
+    Parameters
+    ----------
+    results : dict of str to InferenceData or DataTree
+        Results of :func:`sample_ais` by name, of the same data.
+    path : path
+        The file, which is overwritten if it exists.
+    title : str
+        Heading of the page.
+    prior_odds : dict of str to float, or sequence of float, optional
+        Prior odds of the models, up to a common factor. Default: equal.
+    sensitivity : pandas.DataFrame, optional
+        Result of :func:`prior_sensitivity`, for a section with its plot and table.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        The results cannot be compared, or are not results of :func:`sample_ais`.
+    FileNotFoundError
+        The folder of the file does not exist.
+
+    References
+    ----------
+    Jeffreys (1961), Theory of probability, appendix B. Kass & Raftery (1995), Bayes factors,
+    section 3.2.
+
+    Examples
+    --------
+    >>> pymc_anneal.report({"pooled": idata_pooled, "hierarchical": idata}, "report.html")
+    """
+    comparison = compare(results, prior_odds)
+    sections = {
+        "Models": _models(comparison),
+        "Bayes factors": _bayes_factors(comparison),
+        **({} if sensitivity is None else {"Other priors": _sensitivity(sensitivity)}),
+        **{f"Run of {name}": _run(result) for name, result in results.items()},
+    }
+    target = Path(path)
+    target.write_text(_page(title, sections), encoding="utf-8")
+    return target
+
+
+def _page(title: str, sections: Mapping[str, str]) -> str:
+    body = "".join(f"<h2>{escape(name)}</h2>{content}" for name, content in sections.items())
+    made = f"pymc_anneal {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>{body}"
+        f"<footer>{escape(made)}. Logarithms are natural (nats) unless marked.</footer>"
+        "</body></html>"
+    )
+
+
+def _models(comparison: ModelComparison) -> str:
+    figure = plot_compare(comparison)[0].figure
+    return comparison._repr_html_() + _svg(figure)
+
+
+def _bayes_factors(comparison: ModelComparison) -> str:
+    """Return the Bayes factors against the first model, in nats, in decades and in words."""
+    best, *others = comparison.details.index
+    rows = [_words(str(name), comparison.details.loc[name]) for name in others]
+    return f"<p>Against {escape(str(best))}:</p>{html_table(rows, header=_WORDS)}"
+
+
+def _words(name: str, row: pd.Series) -> tuple[str, ...]:
+    value, error = row["log_bayes_factor"], row["log_bayes_factor_mcse"]
+    ends = row["log_bayes_factor_lower"], row["log_bayes_factor_upper"]
+    return (
+        name,
+        f"{round_to_error(value, error)} ± {error:.2g}",
+        f"{round_to_error(value / np.log(10), error / np.log(10))} ± {error / np.log(10):.2g}",
+        *(_range([scale(end) for end in (max(ends), min(ends))]) for scale in _SCALES),
+    )
+
+
+_SCALES = (jeffreys, kass_raftery)
+
+
+def _range(words: Sequence[str]) -> str:
+    """Return one word, or both if the ends of the interval have different ones."""
+    return " to ".join(dict.fromkeys(words))
+
+
+def _run(result: Container) -> str:
+    """Return estimate, settings and log weights of a run."""
+    group = required_group(result, "evidence", "pymc_anneal.sample_ais")
+    settings = [(n, f"{float(group[n]):.4g}") for n in _SETTINGS if n in group]
+    choices = [(n.replace("_", " "), str(group.attrs[n])) for n in _CHOICES if group.attrs.get(n)]
+    made = (
+        [("made at (UTC)", str(group.attrs["created_at"]))] if "created_at" in group.attrs else []
+    )
+    figure = plot_log_weights(result).figure
+    tables = log_evidence(result)._repr_html_() + html_table([*settings, *choices, *made])
+    return tables + _svg(figure)
+
+
+def _sensitivity(table: pd.DataFrame) -> str:
+    figure = plot_prior_sensitivity(table)[0].figure
+    header = [*table.index.names, *table.columns]
+    rows = [
+        [*map(str, index), *map(_number, row)]
+        for index, row in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    return _svg(figure) + html_table(rows, header=header)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _svg(figure: Any) -> Html:
+    """Return a figure as SVG without the XML prologue, and close it."""
+    from matplotlib import pyplot
+
+    text = StringIO()
+    figure.savefig(text, format="svg")
+    pyplot.close(figure)
+    return Html(text.getvalue()[text.getvalue().index("<svg") :])
