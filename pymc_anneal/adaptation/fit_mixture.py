@@ -26,7 +26,7 @@ from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.particles import Slopes, gradient_array
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, climb, draw_near_centres
-from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.contracts import LogTerms, check_not_nan
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler, mixed_draws
@@ -239,8 +239,9 @@ class _Target:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
         self.evaluations += len(position)
         batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
-        joined = [jnp.concatenate(parts) for parts in zip(*batches, strict=True)]
-        return LogTerms(*(part[: len(position)] for part in joined))
+        joined: LogTerms = jax.tree.map(lambda *b: jnp.concatenate(b)[: len(position)], *batches)
+        check_not_nan(joined.log_posterior, position)
+        return joined
 
     def log_density(self, position: np.ndarray) -> np.ndarray:
         """Return the log density of the target, shape ``(n,)``, at ``(n, d)`` positions."""

@@ -19,6 +19,7 @@ from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
+from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
@@ -126,7 +127,8 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
     ancestors = [member.pilot for member in forward.candidate.lineage]
     pilots = {id(p): p for p in (forward.pilot, *ancestors) if p is not None}.values()
-    return assess(
+    nan = RejectedNan.of(session, forward)
+    verdict = assess(
         forward.log_weight,
         forward.round_of_particle,
         target_mcse=session.settings.target_mcse,
@@ -134,9 +136,10 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         pilots=[(p.log_z, p.log_z_mcse) for p in pilots if np.isfinite(p.log_z)],
         interrupted=last.interrupted or stages.interrupted,
         mcse=reverse.mcse if reverse else None,
-        doubts=reverse.doubts if reverse else (),
+        doubts=(*nan.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )
+    return verdict._replace(reasons=(*verdict.reasons, *nan.remarks))
 
 
 def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:
@@ -167,6 +170,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
         "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),
         "planned_mcse": plan.predicted_mcse if plan else np.nan,
         "pilot_log_evidence": pilot.log_z if pilot else np.nan,
+        **RejectedNan.of(session, forward).scalars,
         **session.target.scalars,
         "seconds": seconds,
         **(reverse.scalars if reverse else {}),

@@ -1,0 +1,20 @@
+"""Properties of a model that matter for the interpretation of a result."""
+
+import pymc as pm
+
+
+def list_notes(model: pm.Model, log_mass: float) -> list[str]:
+    """Return notes on potentials, and on a prior whose log mass is not zero."""
+    notes = []
+    if model.potentials:
+        names = ", ".join(f"'{p.name}'" for p in model.potentials)
+        notes.append(
+            f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
+            "prior x likelihood x potential."
+        )
+    if log_mass != 0:
+        notes.append(
+            "A transform maps onto a part of the prior's support. The prior is normalised on "
+            f"that part, whose log mass is {log_mass:.6g}."
+        )
+    return notes
