@@ -30,6 +30,7 @@ from pymc_anneal.base.contracts import (
     Scalar,
     StepInfo,
     Transition,
+    rejected_nan,
 )
 
 # Gradients of a path's density at positions of shape (n, d) and a temperature.
@@ -127,7 +128,7 @@ class ParticleSystem:
         for i, candidate in enumerate(candidates):
             state, found = _move_twice(path, tuner.build(candidate), state, key, beta, i)
             moves = jax.device_get(found)
-            if moves.nan:
+            if moves.nan and rejected_nan(state.terms) is None:
                 raise NanDensityError(moves.nan_position)
             share = moves.stuck_share if stuck else np.zeros_like(moves.stuck_share)
             diagnostics = MoveDiagnostics(moves.accept_rate, share, moves.first, moves.second)

@@ -25,7 +25,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
-from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition
+from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition, rejected_nan
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import key_of
@@ -94,6 +94,8 @@ class Pilot:
         Particles at ``beta = 1``.
     evaluations : int
         Evaluations of gradient or density of the whole pilot.
+    nan_share : float
+        Share of the draws of the reference at which a NaN counts as zero likelihood.
     """
 
     betas: np.ndarray
@@ -106,6 +108,7 @@ class Pilot:
     log_z: float
     position: np.ndarray = field(repr=False)
     evaluations: int = 0
+    nan_share: float = 0.0
 
     @property
     def barrier(self) -> float:
@@ -181,6 +184,7 @@ def run_pilot(
     rng, key = np.random.default_rng(seed_numpy), key_of(seed_jax)
     particles = ParticleSystem.create(path, transition, key, position)
     log_mass = _check_start(path, particles.state)
+    rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     log_z, evaluations, warned = 0.0, 0, False
     while betas[-1] < 1:
@@ -211,6 +215,7 @@ def run_pilot(
         log_z=log_z,
         position=np.asarray(particles.state.position),
         evaluations=evaluations,
+        nan_share=0.0 if rejected is None else float(rejected.mean()),
     )
 
 

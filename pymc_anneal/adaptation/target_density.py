@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.adaptation.particles import value_and_gradient
-from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.contracts import LogTerms, check_not_nan
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.mixture_reference import MixtureReference
 from pymc_anneal.paths.references import Reference
@@ -38,15 +38,13 @@ class TargetDensity:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
         self.evaluations += len(position)
         batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
-        joined = [jnp.concatenate(parts) for parts in zip(*batches, strict=True)]
-        return LogTerms(*(part[: len(position)] for part in joined))
+        joined: LogTerms = jax.tree.map(lambda *b: jnp.concatenate(b)[: len(position)], *batches)
+        return joined
 
     def evaluate_draws(self, position: np.ndarray) -> LogTerms:
         """Evaluate at draws of a reference, where the density has to be a number or zero."""
         terms = self.evaluate(position)
-        nan = np.isnan(np.asarray(terms.log_posterior))
-        if nan.any():
-            raise NanDensityError(position[nan.argmax()])
+        check_not_nan(terms.log_posterior, position)
         return terms
 
     def log_density(self, position: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from pymc_anneal.annealing.block import (
 from pymc_anneal.annealing.monitor import Monitor, SilentMonitor
 from pymc_anneal.annealing.step import CHUNK, advance, record_rung, start_carry
 from pymc_anneal.annealing.step_statistics import Stats, concatenate_stats
-from pymc_anneal.base.contracts import KernelState, NanDensityError, Path
+from pymc_anneal.base.contracts import NanDensityError, check_not_nan, rejected_nan
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.log_weights import log_effective_sample_size
 from pymc_anneal.base.progress import BlockProgress
@@ -96,7 +96,7 @@ class _BlockRun:
         if self.done in block.rungs:
             self._ladder.append(_record_rung(block, self.done, self._carry))
         self._clock.tick(self.done)
-        if self._stats[-1].nan.any():
+        if rejected_nan(self._carry.state.terms) is None and self._stats[-1].nan.any():
             raise NanDensityError(np.asarray(self._carry.nan_position))
 
     def _next_size(self) -> int:
@@ -181,15 +181,9 @@ class _Clock:
 
 def _start(block: Block, key: jax.Array) -> Snapshot:
     carry = start_carry(block.path, block.transition, key, block.position, block.chains)
-    _check_terms(block.path, carry.state)
+    check_not_nan(block.path.log_density(carry.state.terms, jnp.asarray(1.0)), carry.state.position)
     ladder = [_record_rung(block, 0, carry)] if len(block.rungs) else []
     return Snapshot(0, 0.0, carry, [], ladder)
-
-
-def _check_terms(path: Path, state: KernelState) -> None:
-    nan = np.isnan(np.asarray(path.log_density(state.terms, jnp.asarray(1.0))))
-    if nan.any():
-        raise NanDensityError(np.asarray(state.position)[nan.argmax()])
 
 
 def _record_rung(block: Block, done: int, carry: Carry) -> Ladder[np.ndarray]:

@@ -45,7 +45,7 @@ class Stats(NamedTuple, Generic[ArrayT]):
     accept_rate
         Mean acceptance probability.
     nan
-        Number of proposals at which the log density was NaN.
+        Sum over the particles of the share of proposals at which the log density was NaN.
     """
 
     log_w: ArrayT

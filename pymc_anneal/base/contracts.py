@@ -40,6 +40,13 @@ class NanDensityError(ValueError):
         return NanDensityError, (self.position,)
 
 
+def check_not_nan(log_density: jax.Array, position: PyTree) -> None:
+    """Raise `NanDensityError` if a log density, shape ``(n,)``, is NaN at one of the positions."""
+    nan = np.isnan(np.asarray(log_density))
+    if nan.any():
+        raise NanDensityError(np.asarray(position)[nan.argmax()])
+
+
 class LogTerms(NamedTuple):
     """The two parts of a log posterior, never added up before they are needed.
 
@@ -58,6 +65,35 @@ class LogTerms(NamedTuple):
     def log_posterior(self) -> jax.Array:
         """Their sum, the log posterior density up to the evidence."""
         return self.log_prior + self.log_likelihood
+
+
+class ScreenedTerms(NamedTuple):
+    """The parts of a log posterior whose likelihood is zero where it was NaN.
+
+    Attributes
+    ----------
+    log_prior, log_likelihood : Array, shape () or (n,)
+        As in `LogTerms`.
+    rejected : Array of bool, shape () or (n,)
+        Whether the log likelihood was NaN.
+    """
+
+    log_prior: jax.Array
+    log_likelihood: jax.Array
+    rejected: jax.Array
+
+    @property
+    def log_posterior(self) -> jax.Array:
+        """The sum of both logs."""
+        return self.log_prior + self.log_likelihood
+
+
+def rejected_nan(terms: PyTree) -> jax.Array | None:
+    """Return where a NaN counted as zero likelihood, shape ``(n,)``; None if NaN is an error.
+
+    The terms of a path that is built on `ScreenedTerms` have a field ``rejected`` of their own.
+    """
+    return getattr(terms, "rejected", None)
 
 
 class Path(Protocol):
@@ -114,10 +150,11 @@ class StepInfo(NamedTuple):
     ----------
     accept_rate : Array, shape (n,)
         Acceptance probability, averaged over the proposals of the step.
-    nan : Array of bool, shape (n,)
-        Whether the log density was NaN at a proposal that did not come from a divergence.
+    nan : Array of bool or share, shape (n,)
+        Share of the proposals at which the log density was NaN, be it an error or counted as zero
+        likelihood, and that did not come from a divergence.
     nan_position : Array, shape (n, d)
-        That proposal; meaningful only if ``nan`` is true.
+        One of these proposals; meaningful only if ``nan`` is not zero.
     """
 
     accept_rate: jax.Array

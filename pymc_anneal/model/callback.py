@@ -1,29 +1,26 @@
 """Graphs without a JAX form: compiled PyTensor functions, called back from JAX."""
 
-import threading
-import warnings
-
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.model.frozen_data import freeze_shared
+from pymc_anneal.model.host_calls import Calls, Graph, Point, PointFunction, compile_graph
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph
 
 
-def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
-    """Wrap scalar graphs as a JAX function that calls compiled PyTensor code.
+class CallbackGraph(JaxGraph):
+    """A JAX function that calls compiled PyTensor code.
 
-    The function can be mapped over points; the points of a batch are evaluated one after the
-    other. Its gradient is compiled when it is first asked for, in reverse mode and once.
+    The function can be mapped over points. Its gradient is compiled when it is first asked for; it
+    is of reverse mode and has no derivatives of its own.
 
     Parameters
     ----------
@@ -32,40 +29,31 @@ def call_back(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGra
     outputs
         Scalars. Shared variables are frozen at their present values.
 
-    Returns
-    -------
-    JaxGraph
+    Attributes
+    ----------
+    calls : Calls
+        Where the code is called, and a record of the calls.
     """
-    return JaxGraph(_build, (list(inputs), freeze_shared(outputs)))
+
+    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
+        self.calls = Calls()
+        super().__init__(partial(_build, self.calls), (list(inputs), freeze_shared(outputs)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CallbackGraph, self._graph
 
 
-def compile_graph(
-    inputs: Sequence[Variable], outputs: Sequence[Variable]
-) -> Callable[..., list[np.ndarray]]:
-    """Compile a graph by PyTensor's default backend."""
-    with warnings.catch_warnings():
-        # Numba warns of Ops that it cannot compile; the model's notes say that they are slow.
-        warnings.filterwarnings("ignore", message="Numba will use object mode")
-        function = pytensor.function(list(inputs), list(outputs), on_unused_input="ignore")
-    return cast("Callable[..., list[np.ndarray]]", function)
-
-
-def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
+def _build(calls: Calls, graph: Graph) -> JaxFunction:
     """Build a differentiable JAX function of the inputs of a graph."""
     inputs, outputs = graph
     if not inputs:
         constants = tuple(jnp.asarray(v, jnp.float64) for v in compile_graph([], outputs)())
         return lambda: constants
-    real = [i for i, v in enumerate(inputs) if v.type.dtype.startswith("float")]
-    values = _HostFunction(inputs, outputs)
-
-    @cache
-    def gradients() -> _HostFunction:
-        return _HostFunction(inputs, build_gradients(inputs, outputs))
+    code = _Code(graph, calls)
 
     @jax.custom_vjp
     def function(*point: jax.Array) -> tuple[jax.Array, ...]:
-        return tuple(values(point, [()] * len(outputs)))
+        return tuple(code.values(point, [()] * len(outputs)))
 
     def forward(*point: jax.Array) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
         return function(*point), point
@@ -73,7 +61,8 @@ def _build(graph: tuple[list[Variable], list[Variable]]) -> JaxFunction:
     def backward(
         point: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]
     ) -> tuple[jax.Array | np.ndarray, ...]:
-        flat = gradients()(point, [point[i].shape for i in real] * len(outputs))
+        real = code.real
+        flat = code.gradients(point, [point[i].shape for i in real] * len(outputs))
         rows = [flat[i * len(real) : (i + 1) * len(real)] for i in range(len(outputs))]
         # JAX expects the type float0 for derivatives with respect to integers.
         slopes: list[Any] = [np.zeros(p.shape, jax.dtypes.float0) for p in point]
@@ -107,12 +96,27 @@ def build_gradients(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> 
     ]
 
 
-class _HostFunction:
-    """A compiled graph that JAX calls on the host, at one point or at each point of a batch."""
+class _Code:
+    """The compiled code of a graph, and that of its gradients."""
 
-    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
-        self._function = compile_graph(inputs, outputs)
-        self._lock = threading.Lock()  # A compiled function has one storage for its inputs.
+    def __init__(self, graph: Graph, calls: Calls):
+        self._graph, self._calls = graph, calls
+        self.real = [i for i, v in enumerate(graph[0]) if v.type.dtype.startswith("float")]
+        self.values = _BatchFunction(PointFunction(graph, calls))
+
+    @cached_property
+    def gradients(self) -> "_BatchFunction":
+        """The gradients of every output with respect to the real inputs."""
+        inputs, outputs = self._graph
+        graph = inputs, build_gradients(inputs, outputs)
+        return _BatchFunction(PointFunction(graph, self._calls))
+
+
+class _BatchFunction:
+    """A function on the host that JAX calls at one point, or at each point of a batch."""
+
+    def __init__(self, function: PointFunction):
+        self._function = function
 
     def __call__(
         self, point: Sequence[jax.Array], shapes: Sequence[tuple[int, ...]]
@@ -130,8 +134,9 @@ class _HostFunction:
         """Evaluate at points whose first input has `ndim` axes, apart from those of a batch."""
         arrays = [np.asarray(a) for a in point]
         batch = arrays[0].shape[: arrays[0].ndim - ndim]
-        with self._lock:
-            rows = [self._function(*(a[i] for a in arrays)) for i in np.ndindex(*batch)]
+        points: list[Point] = [tuple(a[i] for a in arrays) for i in np.ndindex(*batch)]
+        nan = [np.full(shape, np.nan) for shape in shapes]
+        rows = [nan if row is None else row for row in self._function(points)]
         return [
             np.asarray([row[j] for row in rows], dtype=np.float64).reshape(batch + shape)
             for j, shape in enumerate(shapes)

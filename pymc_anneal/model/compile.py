@@ -14,7 +14,7 @@ derivatives with respect to them are zero.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
+from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
     evaluate_log_terms,
@@ -41,6 +42,7 @@ from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_
 from pymc_anneal.model.notes import list_notes
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
+from pymc_anneal.model.reject_nan import reject_nan
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
 from pymc_anneal.model.variables import (
     Array,
@@ -77,6 +79,8 @@ class CompiledModel:
         Properties of the model that matter for the interpretation of a result.
     derivatives : Derivatives
         Those of ``log_terms``; of order 0 if a part of the model has no gradient.
+    calls : tuple of Calls
+        Records of the calls of parts without a JAX form.
     """
 
     model: pm.Model
@@ -87,6 +91,7 @@ class CompiledModel:
     log_prior_mass_mcse: float
     notes: tuple[str, ...]
     derivatives: Derivatives
+    calls: tuple[Calls, ...]
     _prior: PriorSampler = field(repr=False)
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
@@ -95,6 +100,11 @@ class CompiledModel:
     def discrete(self) -> tuple[FreeVariable, ...]:
         """Discrete variables, in the order of the vector."""
         return tuple(v for v in self.variables if v.discrete)
+
+    @cached_property
+    def rejecting_nan(self) -> "CompiledModel":
+        """The model whose likelihood is zero where its log likelihood is NaN."""
+        return replace(self, log_terms=PicklableFunction(partial(reject_nan, self.log_terms)))
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior.
@@ -263,14 +273,14 @@ class CompiledModel:
         position : ndarray, shape (d,)
             Unconstrained values.
         """
-        terms = evaluate_each_term(self.model, self.split(position), self.freeze)
-        culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
+        terms = evaluate_each_term(self.model, self.split(position), self.freeze)
+        culprits = [name for name, value in terms.items() if np.isnan(value).any()]
         return (
             f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. A density "
             "must be a number or -inf wherever the prior has mass: guard the expression, or "
-            "restrict the prior."
+            "restrict the prior; `sample_ais(nan='reject')` counts NaN as zero likelihood."
         )
 
 
@@ -334,6 +344,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*list_notes(model, prior.log_mass), *density.notes),
         derivatives=density.derivatives,
+        calls=density.calls,
         _prior=prior,
         _constrain=values,
         _data=data,

@@ -47,7 +47,7 @@ class JaxGraph:
         """Evaluate at a point."""
         return self._function(*point)
 
-    def __reduce__(self) -> tuple[type["JaxGraph"], tuple[Callable[[Any], JaxFunction], Any]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return JaxGraph, (self._build, self._graph)
 
 

@@ -20,8 +20,9 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.model.callback import build_gradients, call_back
+from pymc_anneal.model.callback import CallbackGraph, build_gradients
 from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
+from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
 from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
@@ -36,11 +37,14 @@ class Translation(NamedTuple):
     derivatives : Derivatives
     notes : tuple of str
         What readers of the result should know.
+    calls : tuple of Calls
+        Those of its parts that are called back.
     """
 
     graph: JaxGraph
     derivatives: Derivatives
     notes: tuple[str, ...] = ()
+    calls: tuple[Calls, ...] = ()
 
 
 def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
@@ -76,6 +80,7 @@ def translate_density(
         JaxGraph(_side_by_side, [part.graph for part in parts]),
         min(part.derivatives for part in parts),
         tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        tuple(calls for part in parts for calls in part.calls),
     )
 
 
@@ -96,7 +101,7 @@ def _translate_alone(
         return _translate_to_jax(model, variables, [output])
     except Exception as error:
         obstacle = _first_line(error)
-    graph = call_back(model.value_vars, [output])
+    graph = CallbackGraph(model.value_vars, [output])
     note = (
         "Part of the model has no JAX form and is evaluated by compiled PyTensor code, one "
         f"particle at a time ({obstacle})."
@@ -106,8 +111,8 @@ def _translate_alone(
     except Exception as error:
         obstacle = _first_line(error)
         notes = note, f"The model has no gradient ({obstacle})."
-        return Translation(graph, Derivatives(NO_GRADIENT, obstacle), notes)
-    return Translation(graph, Derivatives(FIRST_ORDER, obstacle), (note,))
+        return Translation(graph, Derivatives(NO_GRADIENT, obstacle), notes, (graph.calls,))
+    return Translation(graph, Derivatives(FIRST_ORDER, obstacle), (note,), (graph.calls,))
 
 
 def _first_line(error: Exception) -> str:

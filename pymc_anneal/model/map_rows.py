@@ -12,8 +12,8 @@ import pytensor.tensor as pt
 
 from pytensor.graph.replace import clone_replace
 
-from pymc_anneal.model.callback import compile_graph
 from pymc_anneal.model.frozen_data import FrozenData, freeze_shared
+from pymc_anneal.model.host_calls import compile_graph
 from pymc_anneal.model.jaxify import jaxify
 from pymc_anneal.model.variables import FreeVariable, split_values
 

@@ -21,8 +21,8 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
 from pymc_anneal.base.storable import DRAW_DIMS, find_unstorable, name_dimensions
-from pymc_anneal.model.callback import compile_graph
 from pymc_anneal.model.frozen_data import FrozenData, freeze_shared
+from pymc_anneal.model.host_calls import compile_graph
 from pymc_anneal.model.jaxify import jaxify
 from pymc_anneal.model.variables import FreeVariable, split_values
 

@@ -1,4 +1,4 @@
-"""Notes on a model for readers of a result."""
+"""Properties of a model that matter for the interpretation of a result."""
 
 import pymc as pm
 

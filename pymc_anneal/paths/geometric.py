@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from jax.tree_util import Partial
 
-from pymc_anneal.base.contracts import LogTerms, Scalar
+from pymc_anneal.base.contracts import LogTerms, Scalar, rejected_nan
 from pymc_anneal.paths.references import Reference
 
 
@@ -85,10 +85,13 @@ class ReferenceTerms(NamedTuple):
         Normalised log density of the reference, in nats.
     log_target : Array, shape (n,)
         Log prior plus log likelihood, in nats.
+    rejected : Array of bool, shape (n,), or None
+        As in `ScreenedTerms`.
     """
 
     log_reference: jax.Array
     log_target: jax.Array
+    rejected: jax.Array | None = None
 
 
 @jax.tree_util.register_dataclass
@@ -121,7 +124,7 @@ class ReferencePath:
             jnp.log1p(-share) + self.reference.log_density(position),
             jnp.log(share) + terms.log_prior,
         )
-        return ReferenceTerms(log_reference, terms.log_posterior)
+        return ReferenceTerms(log_reference, terms.log_posterior, rejected_nan(terms))
 
     def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
         """Return ``(1 - beta) log r + beta log target``, shape ``(n,)``; at 0 ``log r``."""

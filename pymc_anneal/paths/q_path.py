@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from pymc_anneal.base.contracts import Path, Scalar
+from pymc_anneal.base.contracts import Path, Scalar, rejected_nan
 
 # Smallest exponent ``a``: exp(-708) is the smallest normal double-precision number.
 _MIN_EXPONENT = -700.0
@@ -29,10 +29,13 @@ class QTerms(NamedTuple):
         Log density of the reference, ``log f_0``, in nats.
     log_ratio : Array, shape (n,)
         ``log f_1 - log f_0``, in nats.
+    rejected : Array of bool, shape (n,), or None
+        As in `ScreenedTerms`.
     """
 
     log_base: jax.Array
     log_ratio: jax.Array
+    rejected: jax.Array | None = None
 
 
 @jax.tree_util.register_dataclass
@@ -62,7 +65,8 @@ class QAveragePath:
     def evaluate(self, position: jax.Array) -> QTerms:
         """Return the terms at ``(n, d)`` positions."""
         terms = self.base.evaluate(position)
-        return QTerms(self.base.log_density(terms, 0.0), self.base.velocity(terms, 0.0))
+        log_base, log_ratio = self.base.log_density(terms, 0.0), self.base.velocity(terms, 0.0)
+        return QTerms(log_base, log_ratio, rejected_nan(terms))
 
     def log_density(self, terms: QTerms, beta: Scalar) -> jax.Array:
         """Return ``log f_beta``, shape ``(n,)``."""

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.base.contracts import Path
+from pymc_anneal.base.contracts import Path, rejected_nan
 from pymc_anneal.paths.tail_transform import TailTransform
 
 Statistics: TypeAlias = Literal["linear", "squares", "products"]
@@ -44,10 +44,13 @@ class TiltedTerms(NamedTuple):
         Log density of the prior or reference, in nats.
     statistics : Array, shape (n, p)
         ``T``, the log likelihood first.
+    rejected : Array of bool, shape (n,), or None
+        As in `ScreenedTerms`.
     """
 
     log_base: jax.Array
     statistics: jax.Array
+    rejected: jax.Array | None = None
 
 
 @jax.tree_util.register_dataclass
@@ -95,7 +98,8 @@ class TiltedPrior:
         s = z / (1 + (z / self.bound) ** 4) ** 0.25
         log_likelihood = self.base.velocity(terms, 0.0)
         parts = [log_likelihood[:, None], s, STATISTICS[self.statistics](s)]
-        return TiltedTerms(self.base.log_density(terms, 0.0), jnp.concatenate(parts, axis=1))
+        log_base, statistics = self.base.log_density(terms, 0.0), jnp.concatenate(parts, axis=1)
+        return TiltedTerms(log_base, statistics, rejected_nan(terms))
 
     @property
     def size(self) -> int:

@@ -50,19 +50,34 @@ class ModelTarget:
 
     @property
     def scalars(self) -> Mapping[str, float]:
-        """Log mass of a prior that a transform cuts, and its error."""
+        """Log mass of a prior that a transform cuts, and its error; calls of black boxes."""
         return {
             "log_prior_mass": self.compiled.log_prior_mass,
             "log_prior_mass_mcse": self.compiled.log_prior_mass_mcse,
+            **self._call_scalars,
+        }
+
+    @property
+    def _call_scalars(self) -> dict[str, float]:
+        calls = self.compiled.calls
+        if not calls:
+            return {}
+        count = sum(c.count for c in calls)
+        return {
+            "calls": count,
+            "call_failures": sum(c.failures for c in calls),
+            "seconds_per_call": sum(c.seconds for c in calls) / max(count, 1),
         }
 
     @property
     def attrs(self) -> Mapping[str, str]:
-        """Notes on the model, a hash of the observed data, and versions."""
+        """Notes on the model, a hash of the observed data, versions, and what failed first."""
+        first_error = "".join(calls.error for calls in self.compiled.calls)
         return {
             "notes": " ".join(self.compiled.notes),
             "observed_data_hash": hash_data(self.compiled.observed_data()),
             "versions": f"pymc_anneal {__version__}, pymc {pm.__version__}, jax {jax.__version__}",
+            **({"first_error": first_error} if first_error else {}),
         }
 
     def candidate(self) -> RunCandidate:

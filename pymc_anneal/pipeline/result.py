@@ -25,6 +25,7 @@ from pymc_anneal.evidence.diagnostics import (
 from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
+from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
@@ -134,7 +135,8 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
 def _verdict(session: Session, stages: Stages) -> Verdict:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
     estimate, _ = ais_with_tail(forward.log_weight, forward.round_of_particle, last.population_size)
-    return assess(
+    nan = RejectedNan.of(session, forward)
+    verdict = assess(
         forward.log_weight,
         forward.round_of_particle,
         target_mcse=session.settings.target_mcse,
@@ -142,9 +144,10 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         earlier=_earlier_estimates(forward),
         interrupted=last.interrupted or stages.interrupted,
         mcse=reverse.mcse if reverse else estimate.mcse,
-        doubts=(*stages.doubts, *(reverse.doubts if reverse else ())),
+        doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )
+    return verdict._replace(reasons=(*verdict.reasons, *nan.remarks))
 
 
 def _earlier_estimates(forward: ForwardStages) -> dict[str, tuple[float, float]]:
@@ -192,6 +195,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
         "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),
         "planned_mcse": plan.predicted_mcse if plan else np.nan,
         "pilot_log_evidence": pilot.log_z if pilot else np.nan,
+        **RejectedNan.of(session, forward).scalars,
         **session.target.scalars,
         "seconds": seconds,
         **(reverse.scalars if reverse else {}),

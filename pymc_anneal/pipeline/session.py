@@ -194,7 +194,15 @@ def _explaining_nan(target: Target) -> Iterator[None]:
     try:
         yield
     except NanDensityError as error:
-        raise ValueError(target.explain_nan(error.position)) from error
+        try:
+            reason = target.explain_nan(error.position)
+        except Exception as cause:  # Of any class: that of a black box.
+            raise ValueError(
+                f"The model raised {type(cause).__name__} at x = {error.position}, in the "
+                f"unconstrained space: {cause}. Guard the function there, restrict the prior, or "
+                "count it as zero likelihood: `sample_ais(nan='reject')`."
+            ) from cause
+        raise ValueError(reason) from error
 
 
 def _fingerprint(target: Target, settings: Settings, choices: Mapping[str, Any]) -> dict[str, str]:

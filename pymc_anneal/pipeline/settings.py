@@ -10,9 +10,10 @@ from pymc_anneal.execution.blocks import even_block
 from pymc_anneal.execution.fingerprint import describe
 from pymc_anneal.schedules.named import FromPilot, Schedule
 
-# Values of the arguments ``steps=`` and ``resample=``.
+# Values of the arguments ``steps=``, ``resample=`` and ``nan=``.
 Steps: TypeAlias = int | Literal["auto"]
 Resample: TypeAlias = float | Literal["ess"] | None
+OnNan: TypeAlias = Literal["raise", "reject"]
 
 # Smallest number of independent populations whose spread gives an error.
 _MIN_POPULATIONS = 8
@@ -44,6 +45,8 @@ class Settings:
         Temperatures that the schedule visits and at which positions are recorded.
     assumed_barrier : float
         Path length that sets how often particles are recorded if no pilot has measured it.
+    reject_nan : bool
+        Whether a log likelihood that is NaN counts as zero likelihood; otherwise it is an error.
     """
 
     draws: int
@@ -59,6 +62,7 @@ class Settings:
     resample: float = 0.0
     stops: tuple[float, ...] = ()
     assumed_barrier: float = np.nan
+    reject_nan: bool = False
 
     def __post_init__(self) -> None:
         for name in ("draws", "chains", "max_rounds"):
@@ -112,6 +116,22 @@ class Settings:
         if callable(self.schedule):  # its name, and a schedule that it returns
             values["schedule"] = (describe(self.schedule), self.schedule(16))
         return values
+
+
+def resolve_nan(nan: OnNan) -> bool:
+    """Return whether a log likelihood that is NaN counts as zero likelihood.
+
+    Raises
+    ------
+    ValueError
+        The value is neither "raise" nor "reject".
+    """
+    if nan not in ("raise", "reject"):
+        raise ValueError(
+            f'`nan` is {nan!r}, expected "raise" (a log likelihood that is NaN is an error) or '
+            '"reject" (it counts as zero likelihood).'
+        )
+    return nan == "reject"
 
 
 def resolve_resample(resample: Resample) -> float:

@@ -184,6 +184,7 @@ def _by_step(run: RunArrays) -> dict[str, np.ndarray]:
         "log_z": log_first + stats.log_w - np.log(n),
         "ess": ess_from_log_sums(stats.log_w, stats.log_w_squared),
         "accept_rate": stats.accept_rate,
+        "nan_share": stats.nan / n,
         "fisher_information": fisher,
         "velocity": stats.velocity,
         **{k: np.broadcast_to(v[:, None], stats.log_w.shape) for k, v in shared.items()},

@@ -19,6 +19,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.references import Reference
+from pymc_anneal.pipeline.black_box_calls import calls_on
 from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
 from pymc_anneal.pipeline.choose_reference import (
     ReferenceName,
@@ -32,7 +33,14 @@ from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import resolve_reverse
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
-from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
+from pymc_anneal.pipeline.settings import (
+    OnNan,
+    Resample,
+    Settings,
+    Steps,
+    resolve_nan,
+    resolve_resample,
+)
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
@@ -67,6 +75,7 @@ def sample_ais(
     moments_from: Any = None,
     reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
+    nan: OnNan = "raise",
     warnings: bool = True,
 ) -> Any:
     """Estimate the marginal likelihood of a model by annealed importance sampling.
@@ -138,8 +147,9 @@ def sample_ais(
         (as it does on the seed), and not on the number of workers.
     executor : concurrent.futures.Executor, optional
         Runs the blocks of particles: processes, or a cluster, as by
-        ``distributed.Client(...).get_executor()``. The same seed gives the same result on each.
-        Default: threads of this process.
+        ``distributed.Client(...).get_executor()``. If a part of the model is a black box, it runs
+        the calls of that part instead, those of survey and pilot included. The same seed gives the
+        same result on each. Default: threads of this process.
     checkpoint : path or Checkpoint, optional
         A file to save the run to, once a minute. If it exists, the run goes on from it, to the
         same bits as a run that was never stopped; model, data, settings and versions must be
@@ -163,6 +173,10 @@ def sample_ais(
     idata_kwargs : dict, optional
         ``log_likelihood=True`` adds the pointwise log likelihood of the posterior draws,
         ``prior=True`` as many prior draws; ``coords`` and ``dims`` extend the model's.
+    nan : {"raise", "reject"}
+        What to do where the log likelihood is NaN or a black box raises an exception. "raise": an
+        error that names the place. "reject": count it as zero likelihood; the evidence is that of
+        the model without this region, whose share the verdict states.
     warnings : bool
         Whether to warn if the verdict is not "trust".
 
@@ -215,11 +229,15 @@ def sample_ais(
         schedule=resolve_schedule(schedule),
         max_step=max_step,
         resample=resolve_resample(resample),
+        reject_nan=resolve_nan(nan),
     )
     begin = time.perf_counter()
-    target = ModelTarget(as_compiled(model), dict(idata_kwargs or {}))
+    compiled = as_compiled(model)
+    if settings.reject_nan:
+        compiled = compiled.rejecting_nan
+    target = ModelTarget(compiled, dict(idata_kwargs or {}))
     kernel = choose_transition(transition, target.compiled)
-    chosen_path = _check_path(resolve_path(path), reference, target.compiled)
+    chosen_path = _check_path(resolve_path(path), reference, compiled, settings.reject_nan)
     backward_from = resolve_reverse(reverse_from, target.compiled)
     if backward_from is not None and settings.resample:
         raise ValueError(
@@ -233,15 +251,18 @@ def sample_ais(
         "moments_from": _moment_draws(moments_from, target.compiled),
         "reverse_from": backward_from,
     }
-    with open_session(
-        target,
-        settings,
-        random_seed=random_seed,
-        executor=executor,
-        checkpoint=checkpoint,
-        progressbar=progressbar,
-        choices=choices,
-    ) as session:
+    with (
+        calls_on(compiled, executor, cores) as block_executor,
+        open_session(
+            target,
+            settings,
+            random_seed=random_seed,
+            executor=block_executor,
+            checkpoint=checkpoint,
+            progressbar=progressbar,
+            choices=choices,
+        ) as session,
+    ):
         stages = run_model(session, target, **choices)
     result = build_result(session, stages, time.perf_counter() - begin)
     if warnings:
@@ -267,11 +288,19 @@ def _draws_and_model(draws: Any, model: Any) -> tuple[int, Any]:
 
 
 def _check_path(
-    path: PathChoice, reference: ReferenceName | Reference, compiled: CompiledModel
+    path: PathChoice,
+    reference: ReferenceName | Reference,
+    compiled: CompiledModel,
+    reject_nan: bool,
 ) -> PathChoice:
     """Return the choice of the path, or raise if it does not go with reference or model."""
     check_reference(reference)
     if isinstance(path, GivenPath):
+        if reject_nan:
+            raise ValueError(
+                "`nan='reject'` goes with a path given by name, found a "
+                f"{type(path.path).__name__}: return -inf in place of NaN from its log density."
+            )
         check_compatible(reference, path.path)
         check_ends(path.path, compiled)
     return path

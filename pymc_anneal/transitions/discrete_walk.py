@@ -18,6 +18,7 @@ from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, Ste
 from pymc_anneal.transitions.metropolis import (
     Sweep,
     accept_reject,
+    flag_nan,
     outside_support,
     sweep,
     with_coordinate,
@@ -105,6 +106,7 @@ class DiscreteRandomWalk(Sweep):
             change = jnp.where(outside, -jnp.inf, log_density)
             change -= path.log_density(state.terms, beta)
             new, accept = accept_reject(key_accept, change, proposal, state)
-            return new, StepInfo(accept, jnp.isnan(log_density) & ~outside, position)
+            nan = flag_nan(log_density, proposal.terms) & ~outside
+            return new, StepInfo(accept, nan, position)
 
         return sweep(move, key, state, self.n_steps * count, count, self.backward)

@@ -23,7 +23,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo
-from pymc_anneal.transitions.metropolis import Sweep, outside_support, sweep, with_coordinate
+from pymc_anneal.transitions.metropolis import (
+    Sweep,
+    flag_nan,
+    outside_support,
+    sweep,
+    with_coordinate,
+)
 
 # Values of a coordinate evaluated at a time: memory grows with their number.
 _BATCH = 8
@@ -113,7 +119,7 @@ class Gibbs(Sweep):
             )
             log_density = jax.vmap(lambda t: path.log_density(t, beta))(terms)
             outside = (shift >= size[i]) | jax.vmap(lambda t: outside_support(path, t))(terms)
-            nan = jnp.isnan(log_density) & ~outside
+            nan = flag_nan(log_density, terms) & ~outside
             logits = jnp.where(outside | nan, -jnp.inf, log_density)
             # If every value has density zero the first is taken: the particle stays.
             choice = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)

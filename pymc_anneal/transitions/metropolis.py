@@ -19,6 +19,7 @@ from pymc_anneal.base.contracts import (
     Scalar,
     StepInfo,
     Transition,
+    rejected_nan,
 )
 
 # As in PyMC and Stan: an energy error above this is a divergence of the integrator.
@@ -102,22 +103,29 @@ def nan_without_divergence(
     Array of bool, shape (n,)
     """
     finite = jnp.isfinite(proposal.position).all(axis=-1) & (energy_gain < _DIVERGENCE)
-    return jnp.isnan(path.log_density(proposal.terms, beta)) & finite
+    return flag_nan(path.log_density(proposal.terms, beta), proposal.terms) & finite
+
+
+def flag_nan(log_density: jax.Array, terms: PyTree) -> jax.Array:
+    """Flag densities that are NaN, or zero in place of NaN; shape ``(n,)``."""
+    rejected = rejected_nan(terms)
+    nan = jnp.isnan(log_density)
+    return nan if rejected is None else nan | rejected
 
 
 def merge_info(total: StepInfo, info: StepInfo, weight: float | jax.Array) -> StepInfo:
     """Add the diagnostics of one of several proposals to those of the step."""
     return StepInfo(
         accept_rate=total.accept_rate + weight * info.accept_rate,
-        nan=total.nan | info.nan,
-        nan_position=jnp.where(info.nan[:, None], info.nan_position, total.nan_position),
+        nan=total.nan + weight * info.nan,
+        nan_position=jnp.where(info.nan[:, None] > 0, info.nan_position, total.nan_position),
     )
 
 
 def empty_info(position: jax.Array) -> StepInfo:
     """Return the diagnostics of a step without proposals."""
     n = position.shape[0]
-    return StepInfo(jnp.zeros(n), jnp.zeros(n, dtype=bool), jnp.zeros_like(position))
+    return StepInfo(jnp.zeros(n), jnp.zeros(n), jnp.zeros_like(position))
 
 
 def repeat(

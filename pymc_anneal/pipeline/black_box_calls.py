@@ -1,0 +1,63 @@
+"""Where the parts of a model without a JAX form are called during a run.
+
+Blocks of particles go to the workers of an executor whole, unless the model calls compiled PyTensor
+code: its calls are what takes time, in the pilot as in the counted run, so that the workers then
+evaluate the positions of a block beside each other.
+"""
+
+import pickle
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+from pymc_anneal.execution.workers import check_executor, count_workers
+from pymc_anneal.model.compile import CompiledModel
+
+
+@contextmanager
+def calls_on(
+    compiled: CompiledModel, executor: Executor | None, cores: int | None
+) -> Iterator[Executor | None]:
+    """Record the calls of a model, and make them on the workers of an executor.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    executor
+        Threads of this process run blocks even if the model has calls: most solvers are not safe
+        in several threads.
+    cores
+        Number of workers, if the executor does not tell.
+
+    Yields
+    ------
+    Executor or None
+        Where blocks run.
+
+    Raises
+    ------
+    TypeError
+        The executor is none, or the model cannot be sent to its workers.
+    """
+    check_executor(executor)
+    spread = bool(compiled.calls) and not isinstance(executor, ThreadPoolExecutor)
+    workers = executor if spread else None
+    if workers is not None:
+        _check_sendable(compiled)
+    with ExitStack() as stack:
+        for calls in compiled.calls:
+            stack.enter_context(calls.recorded(workers, count_workers(workers, cores)))
+        yield None if spread else executor
+
+
+def _check_sendable(compiled: CompiledModel) -> None:
+    try:
+        pickle.dumps(compiled.log_terms)
+    except Exception as error:  # The Ops of users raise errors of any class.
+        raise TypeError(
+            "`executor` cannot receive the model, whose Ops have to be pickled "
+            f"({type(error).__name__}: {error}). Define functions and Ops at the top level of a "
+            "module, or derive a class from `pytensor.graph.op.Op`."
+        ) from error
