@@ -58,9 +58,7 @@ _TRIED = 8
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
-    """A PyMC model as functions of a vector in the unconstrained space.
-
-    Made by :func:`compile_model`; compile once to run :func:`sample_ais` many times.
+    """A PyMC model as functions of a vector in the unconstrained space; see `compile_model`.
 
     Attributes
     ----------

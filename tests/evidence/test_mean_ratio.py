@@ -100,9 +100,11 @@ class TestPosteriorDensity:
         covered = [f.interval[0] <= self.exact() + shift <= f.interval[1] for f in found]
         return float(np.mean(covered))
 
+    @pytest.mark.slow
     def test_intervals_cover(self) -> None:
         assert 0.92 <= self.coverage() <= 0.98
 
+    @pytest.mark.slow
     def test_intervals_around_another_value_do_not(self) -> None:
         assert self.coverage(shift=2 * self.estimate(1).mcse) < 0.8
 

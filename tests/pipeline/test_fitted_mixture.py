@@ -124,7 +124,7 @@ class TestChoice:
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
     def test_discrete_variables(self) -> None:
-        idata = run(discrete_model(), random_seed=1)
+        idata = run(discrete_model(), draws=25, random_seed=1)
         assert attributes(idata)["reference"] == "prior"
 
     def test_other_paths_start_from_the_prior(self) -> None:
