@@ -52,8 +52,10 @@ _MOMENT_DRAWS = 1024
 
 
 def sample_ais(
-    draws: int | pm.Model | CompiledModel = _DRAWS,
+    model_or_draws: pm.Model | CompiledModel | int | None = None,
+    /,
     *,
+    draws: int = _DRAWS,
     chains: int = 4,
     steps: Steps = "auto",
     target_mcse: float = 0.1,
@@ -88,9 +90,10 @@ def sample_ais(
 
     Parameters
     ----------
+    model_or_draws : pymc.Model, bambi.Model, CompiledModel or int, optional
+        The first argument may be `model` or `draws`, without its name.
     draws : int
-        Posterior draws in each chain, and the smallest number of particles in each chain. A model
-        in this place is taken as `model`, and draws are 500.
+        Posterior draws in each chain, and the smallest number of particles in each chain.
     chains : int
         Independent groups of particles.
     steps : int or "auto"
@@ -216,7 +219,7 @@ def sample_ais(
     ...     idata = pymc_anneal.sample_ais()
     >>> pymc_anneal.log_evidence(idata)
     """
-    draws, model = _draws_and_model(draws, model)
+    draws, model = _draws_and_model(model_or_draws, draws, model)
     settings = Settings(
         draws=draws,
         chains=chains,
@@ -271,20 +274,21 @@ def sample_ais(
     return result
 
 
-def _draws_and_model(draws: Any, model: Any) -> tuple[int, Any]:
-    """Return the arguments `draws` and `model` in their order; a model may be in the first place.
+def _draws_and_model(first: Any, draws: int, model: Any) -> tuple[int, Any]:
+    """Return `draws` and `model`, one of which may be the first argument.
 
     Raises
     ------
     TypeError
-        There is a model in both places.
+        One of them is given twice.
     """
-    given = unwrap_bambi(draws)
-    if not isinstance(given, pm.Model | CompiledModel):
+    if first is None:
         return draws, model
-    if model is not None:
-        raise TypeError("There are two models, the first argument and `model`: pass one of them.")
-    return _DRAWS, given
+    given = unwrap_bambi(first)
+    name = "model" if isinstance(given, pm.Model | CompiledModel) else "draws"
+    if model is not None if name == "model" else draws != _DRAWS:
+        raise TypeError(f"`{name}` is given twice, as the first argument and by name: pass one.")
+    return (draws, given) if name == "model" else (given, model)
 
 
 def _check_path(

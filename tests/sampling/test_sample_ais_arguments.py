@@ -75,14 +75,21 @@ def test_draws_alone_is_positional() -> None:
         pma.sample_ais(10, 2, model=small_model())
 
 
-def test_a_model_may_come_first() -> None:
-    result = pma.sample_ais(small_model(), **QUICK)
-    assert group(result, "posterior").sizes["draw"] == 500
+def test_the_model_may_come_first() -> None:
+    result = pma.sample_ais(small_model(), draws=30, **QUICK)
+    assert group(result, "posterior").sizes["draw"] == 30
 
 
-def test_two_models() -> None:
-    with pytest.raises(TypeError, match="There are two models"):
+def test_draws_may_come_first() -> None:
+    result = pma.sample_ais(30, model=small_model(), **QUICK)
+    assert group(result, "posterior").sizes["draw"] == 30
+
+
+def test_arguments_given_twice() -> None:
+    with pytest.raises(TypeError, match="`model` is given twice"):
         pma.sample_ais(small_model(), model=small_model())
+    with pytest.raises(TypeError, match="`draws` is given twice"):
+        pma.sample_ais(30, draws=40, model=small_model())
 
 
 def test_steps_against_an_array() -> None:
