@@ -61,6 +61,7 @@ class TestGroups:
             "log_z",
             "ess",
             "accept_rate",
+            "nan_share",
             "step_size",
             "fisher_information",
             "barrier",
