@@ -37,11 +37,17 @@ def maximise(
     **options
         Of SciPy's ``L-BFGS-B``.
     """
-    negative = _compile(function)
+    return maximise_compiled(_compile(function), start, **options)
+
+
+def maximise_compiled(
+    function: Callable[[np.ndarray], tuple[jax.Array, jax.Array]], start: np.ndarray, **options: Any
+) -> Maximum:
+    """Climb to a local maximum of a function given with its gradient, both compiled."""
 
     def loss(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, slope = negative(x)
-        return np.asarray(value, dtype=float), np.asarray(slope, dtype=float)
+        value, slope = function(x)
+        return -np.asarray(value, dtype=float), -np.asarray(slope, dtype=float)
 
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return Maximum(found.x, -float(found.fun))
@@ -51,7 +57,7 @@ def maximise(
 def _compile(
     function: Callable[[jax.Array], jax.Array],
 ) -> Callable[[np.ndarray], tuple[jax.Array, jax.Array]]:
-    """Return value and gradient of minus a function, compiled once for several starts."""
+    """Return value and gradient of a function, compiled once for several starts."""
     compiled: Callable[[np.ndarray], tuple[jax.Array, jax.Array]]
-    compiled = jax.jit(jax.value_and_grad(lambda x: -function(x)))
+    compiled = jax.jit(jax.value_and_grad(function))
     return compiled

@@ -13,9 +13,9 @@ Where the target is far above the mixture, the search climbs to the top, and the
 gives the scale of a new component; its weight shows whether the peak holds mass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -24,7 +24,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
-from pymc_anneal.adaptation.maximise import maximise
+from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.geometric import GeometricPath
@@ -122,11 +122,10 @@ def _climb_branches(
     """Climb branches of the model from particles, shape ``(branches, d)``."""
     rng = np.random.default_rng(seed)
     choice = branches.choices(rng, _BRANCHES)
-    program = jax.jit(jax.vmap(jax.value_and_grad(branches.log_density)))
 
     def evaluate(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         target.evaluations += len(position)
-        value, slope = program(position, choice)
+        value, slope = branches.value_and_gradient(position, choice)
         return np.asarray(value), np.asarray(slope)
 
     start = particles[rng.integers(len(particles), size=len(choice))]
@@ -173,8 +172,7 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
     Peak or None
         None if there is no peak with curvature in all directions.
     """
-    log_density = _log_density(path)
-    top = maximise(log_density, start, maxiter=_MAX_ITERATIONS)
+    top = maximise_compiled(partial(_value_and_slope, path), start, maxiter=_MAX_ITERATIONS)
     scale = scale_of_curvature(-np.asarray(_hessian(path, top.position)))
     if scale is None:
         return None
@@ -184,11 +182,15 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
 
 
 @jax.jit
+def _value_and_slope(path: GeometricPath, position: np.ndarray) -> tuple[jax.Array, jax.Array]:
+    return jax.value_and_grad(partial(_log_density, path))(jnp.asarray(position))
+
+
+@jax.jit
 def _hessian(path: GeometricPath, position: np.ndarray) -> jax.Array:
-    hessian: jax.Array = jax.hessian(_log_density(path))(jnp.asarray(position))
+    hessian: jax.Array = jax.hessian(partial(_log_density, path))(jnp.asarray(position))
     return hessian
 
 
-@lru_cache(maxsize=8)
-def _log_density(path: GeometricPath) -> Callable[[jax.Array], jax.Array]:
-    return lambda x: path.log_terms(x).log_posterior
+def _log_density(path: GeometricPath, position: jax.Array) -> jax.Array:
+    return path.log_terms(position).log_posterior

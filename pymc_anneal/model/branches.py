@@ -12,7 +12,7 @@ choice of one term from each.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -59,6 +59,10 @@ class Branches:
     variables: Sequence[FreeVariable]
     data: FrozenData = field(repr=False)
 
+    def __reduce__(self) -> tuple[type["Branches"], tuple[Any, ...]]:
+        """Leave out compiled programs, which cannot be pickled."""
+        return Branches, (self.model, self.variables, self.data)
+
     @property
     def terms(self) -> tuple[int, ...]:
         """Number of terms of each sum; empty if there are none, too many, or no JAX form."""
@@ -89,6 +93,13 @@ class Branches:
             return jnp.asarray(terms, jnp.float64).sum()
 
         return evaluate
+
+    @cached_property
+    def value_and_gradient(self) -> Callable[..., tuple[jax.Array, jax.Array]]:
+        """Log densities and gradients at positions ``(n, d)`` and choices ``(n, sums)``."""
+        program: Callable[..., tuple[jax.Array, jax.Array]]
+        program = jax.jit(jax.vmap(jax.value_and_grad(self.log_density)))
+        return program
 
     @cached_property
     def _log_terms(self) -> list[Variable]:

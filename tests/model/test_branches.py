@@ -1,5 +1,6 @@
 """Branches: the terms of the sums of densities in a model."""
 
+import cloudpickle
 import jax
 import numpy as np
 import pymc as pm
@@ -102,3 +103,12 @@ class TestChoices:
 
     def test_too_many_sums(self) -> None:
         assert self.branches(20).terms == ()
+
+
+def test_compiled_branches_are_pickled_without_their_programs() -> None:
+    branches = two_terms(pm.math.logaddexp).branches
+    x, choice = np.array([[0.4]]), np.array([[1]])
+    with jax.enable_x64(True):
+        value, _ = branches.value_and_gradient(x, choice)
+        again = cloudpickle.loads(cloudpickle.dumps(branches))
+        np.testing.assert_allclose(again.value_and_gradient(x, choice)[0], value)
