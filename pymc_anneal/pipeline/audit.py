@@ -42,7 +42,7 @@ def audit_run(session: Session, target: ModelTarget, forward: ForwardStages) -> 
 def doubt_run(target: ModelTarget, forward: ForwardStages, audit: ModeAudit | None) -> list[str]:
     """Name the modes that a run missed, and a likelihood that is constant where it has been."""
     doubts = [] if audit is None else audit.doubts(target.compiled, _ADVICE)
-    if target.compiled.has_likelihood and np.ptp(forward.log_weight) == 0:
+    if target.compiled.has_likelihood and len(np.unique(forward.log_weight)) == 1:
         doubts.append(
             "the likelihood has the same value at all particles: it does not depend on the "
             "parameters, or only in a region that was not found"
