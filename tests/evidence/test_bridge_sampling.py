@@ -78,6 +78,7 @@ class TestExact:
         found = bridge_evidence(idata, model=model, random_seed=2)
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("autocorrelation", [0.0, 0.9])
     def test_error(self, autocorrelation) -> None:
         """The spread over data sets of draws is the error reported, autocorrelated or not."""

@@ -4,12 +4,14 @@ import jax
 import numpy as np
 import pymc as pm
 import pytensor
+import pytest
 
 import pymc_anneal as pma
 
 from tests.model.models import Y, assert_agrees_with_pymc, build, evaluate
 
 
+@pytest.mark.slow
 def test_gradients_agree_with_pymc() -> None:
     compiled = pma.compile_model(build("lkj_cholesky"))
     model = compiled.model

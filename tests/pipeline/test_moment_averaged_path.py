@@ -34,6 +34,7 @@ def test_more_statistics(statistics: str) -> None:
     assert is_near(run_along(pma.MomentAveragedPath(statistics), draws=250))
 
 
+@pytest.mark.slow
 def test_moments_of_given_draws() -> None:
     precision = 1 + ROWS / NOISE**2
     mean, sd = AWAY * (precision - 1) / precision, precision**-0.5

@@ -22,7 +22,9 @@ def short(model):
 
 
 class TestCompareEstimators:
-    @pytest.mark.parametrize("name", ["eight_schools", "half_space_data"])
+    @pytest.mark.parametrize(
+        "name", ["eight_schools", pytest.param("half_space_data", marks=pytest.mark.slow)]
+    )
     def test_exact_models(self, name) -> None:
         problem = by_name(name)
         model = pma.compile_model(problem.build())

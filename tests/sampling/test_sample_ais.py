@@ -155,6 +155,7 @@ class TestArguments:
         assert group(result, "annealing").sizes["step"] == 17
         assert float(group(result, "evidence")["rounds"]) == 1
 
+    @pytest.mark.slow
     def test_evaluations_of_all_stages_count(self) -> None:
         def run(**more) -> tuple[float, float]:
             result = pma.sample_ais(
