@@ -48,17 +48,6 @@ class TestRuns:
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert group(again, "evidence").attrs["reference"] == "StudentTReference"
 
-    @pytest.mark.slow
-    def test_the_prior_may_be_best(self) -> None:
-        # Two modes far apart: a fitted Gaussian is no nearer than the prior.
-        problem = by_name("two_modes")
-        idata = pma.sample_ais(
-            model=problem.build(), reference="auto", progressbar=False, random_seed=1
-        )
-        found = pma.log_evidence(idata)
-        assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
-        assert group(idata, "evidence").attrs["reference_costs"].count(",") == 2
-
     def test_with_reverse_runs(self, vague) -> None:
         model, log_evidence = vague
         idata = pma.sample_ais(
