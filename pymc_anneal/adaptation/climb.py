@@ -70,6 +70,7 @@ class _Climbs:
         return active
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a climb that leaves the numbers ends
 def climb_together(
     function: ValueAndSlope, start: np.ndarray, scale: np.ndarray, max_calls: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -117,8 +118,7 @@ def _advance(climbs: _Climbs, function: ValueAndSlope, scale: np.ndarray) -> Non
     proposal = climbs.position.copy()
     proposal[active] += step[active, None] * climbs.direction[active]
     value, slope = function(proposal)
-    with np.errstate(invalid="ignore"):
-        rises = value >= climbs.value + _ARMIJO * step * climbs.rise
+    rises = value >= climbs.value + _ARMIJO * step * climbs.rise
     rises &= active & np.isfinite(slope).all(axis=1)
     failed = active & ~rises
     climbs.reach[failed] = _SHRINK * (step * climbs.length)[failed]
@@ -132,8 +132,7 @@ def _advance(climbs: _Climbs, function: ValueAndSlope, scale: np.ndarray) -> Non
 
 def _remember(climbs: _Climbs, rises: np.ndarray, move: np.ndarray, change: np.ndarray) -> None:
     """Store the steps that were taken, where the density curves downwards along them."""
-    with np.errstate(invalid="ignore"):
-        kept = rises & ((move * change).sum(axis=1) > 0)
+    kept = rises & ((move * change).sum(axis=1) > 0)
     for memory, new in ((climbs.moves, move), (climbs.changes, change)):
         memory[1:, kept] = memory[:-1, kept]
         memory[0, kept] = new[kept]

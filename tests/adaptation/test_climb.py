@@ -82,3 +82,12 @@ def test_starts_of_no_density_stay() -> None:
     top, value = climb_together(half, np.array([[-1.0], [3.0]]), np.ones(1), 50)
     np.testing.assert_allclose(top, [[-1.0], [1.0]], atol=1e-3)
     assert value[0] == -np.inf
+
+
+def test_slopes_that_overflow_end_a_climb() -> None:
+    def steep(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return -np.exp(np.abs(x[:, 0])), (-np.sign(x) * np.exp(np.abs(x)))
+
+    top, value = climb_together(steep, np.array([[600.0], [2.0]]), np.array([1e160]), 50)
+    assert np.isfinite(value).all()
+    assert value[1] >= -np.exp(2.0)
