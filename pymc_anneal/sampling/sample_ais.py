@@ -186,7 +186,7 @@ def sample_ais(
     Returns
     -------
     InferenceData or DataTree
-        Groups ``posterior``, ``sample_stats``, ``annealing``, ``evidence``, ``ladder``,
+        Groups ``posterior``, ``sample_stats``, ``annealing``, ``evidence``, ``ladder``, ``modes``,
         ``observed_data`` and ``constant_data``, with ``reverse_from`` also ``reverse_annealing``;
         read the evidence with :func:`log_evidence`. After Ctrl-C during the counted run, the
         particles that were finished.
