@@ -66,9 +66,7 @@ class Branches:
     @property
     def terms(self) -> tuple[int, ...]:
         """Number of terms of each sum; empty if there are none, too many, or no JAX form."""
-        if self._graph is None:
-            return ()
-        return tuple(choice.terms for choice in self._sums.values())
+        return () if self._graph is None else self._branched[0]
 
     def choices(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Choose one term of each sum, at most ``count`` times.
@@ -102,30 +100,35 @@ class Branches:
         return program
 
     @cached_property
-    def _log_terms(self) -> list[Variable]:
-        return self.data.freeze(log_term_graphs(self.model))
-
-    @cached_property
-    def _sums(self) -> dict[Variable, _Choice]:
-        """The sums of densities in the model; none if they are too many."""
-        found = {v: _as_choice(v) for v in ancestors(self._log_terms)}
-        sums = {v: choice for v, choice in found.items() if choice is not None}
-        return sums if len(sums) <= _MAX_SUMS else {}
+    def _branched(self) -> tuple[tuple[int, ...], Variable, list[Variable]]:
+        """Terms of each sum, the symbolic choice, and the graphs of log prior and likelihood."""
+        chosen, terms = pt.lvector("branch"), list[int]()
+        outputs = self.data.freeze(log_term_graphs(self.model))
+        # One at a time, the outer ones first: a term may hold further sums.
+        while (found := _first_sum(outputs)) is not None:
+            if len(terms) == _MAX_SUMS:
+                return (), chosen, outputs
+            variable, choice = found
+            picked = choice.pick(chosen[len(terms)]).astype(variable.dtype)
+            outputs = list(graph_replace(outputs, {variable: picked}, strict=False))
+            terms.append(choice.terms)
+        return tuple(terms), chosen, outputs
 
     @cached_property
     def _graph(self) -> JaxGraph | None:
-        if not self._sums:
+        terms, chosen, outputs = self._branched
+        if not terms:
             return None
-        chosen = pt.lvector("branch")
-        replaced = {
-            v: choice.pick(chosen[i]).astype(v.dtype)
-            for i, (v, choice) in enumerate(self._sums.items())
-        }
-        outputs = graph_replace(self._log_terms, replaced, strict=False)
         try:
             return jaxify([chosen, *self.model.value_vars], outputs)
         except Exception:  # Of any class; the model is then evaluated by compiled PyTensor code.
             return None
+
+
+def _first_sum(outputs: Sequence[Variable]) -> tuple[Variable, _Choice] | None:
+    """Return the first sum of densities on the way from outputs to inputs."""
+    found = ((v, _as_choice(v)) for v in ancestors(outputs))
+    return next(((v, choice) for v, choice in found if choice is not None), None)
 
 
 def _as_choice(variable: Variable) -> _Choice | None:

@@ -81,6 +81,7 @@ def test_a_constant_likelihood_is_doubted() -> None:
     assert "the same value at all particles" in str(verdict)
 
 
+@pytest.mark.slow
 def test_no_table_where_nothing_was_planned() -> None:
     model, _ = two_modes(0.8, 2, 6.0)
     idata = run(model, reference="prior", steps=20)

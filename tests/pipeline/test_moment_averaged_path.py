@@ -21,6 +21,7 @@ from tests.pipeline.conflict import AWAY, NOISE, ROWS, D, conflict, is_near, run
 from tests.problems import by_name
 
 
+@pytest.mark.slow
 def test_moments_of_the_pilot() -> None:
     idata = run_along("moment")
     assert is_near(idata)
@@ -64,6 +65,7 @@ def test_a_fit_that_is_too_long_reports_its_own_evaluations() -> None:
     assert 0 < caught.value.evaluations < 10**9
 
 
+@pytest.mark.slow
 def test_pilots_that_disagree_are_an_error() -> None:
     # A geometric pilot whose evidence is ten nats off.
     target, settings = ModelTarget(conflict()), Settings(draws=50, chains=2)

@@ -47,7 +47,10 @@ def assert_exact(idata: Any) -> None:
     assert estimate.verdict.trusted
 
 
-@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (i > 0)) for i, n in enumerate(WITHOUT_GRADIENT)],
+)
 def test_models_without_gradients_run_by_default(name: str) -> None:
     model = WITHOUT_GRADIENT[name]()
     assert pma.compile_model(model).derivatives.order == NO_GRADIENT
@@ -94,6 +97,7 @@ def test_kernels_with_gradients_are_refused(transition: Any) -> None:
         pma.sample_ais(model=solved(), transition=transition, progressbar=False)
 
 
+@pytest.mark.slow
 def test_methods_with_gradients_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="A Laplace approximation needs gradients"):
         pma.sample_ais(
@@ -105,6 +109,7 @@ def test_methods_with_gradients_are_refused() -> None:
         pma.find_map(model=custom_dist(LogLikelihoodWithGradient()))
 
 
+@pytest.mark.slow
 def test_discrete_variables_beside_a_black_box() -> None:
     with pm.Model() as model:
         slope = pm.Normal("slope", 0.0, 1.0)

@@ -78,6 +78,7 @@ def test_a_region_without_likelihood_is_left_out(kind: str) -> None:
     assert f"NaN at {share:.2g} % of the draws of the prior" in str(estimate.verdict)
 
 
+@pytest.mark.slow
 def test_the_evidence_without_the_region_is_another() -> None:
     """At an edge inside the posterior the whole evidence is far off: the test above can fail."""
     idata = run(model_of("jax", 0.3), nan="reject", reference="prior")
@@ -86,6 +87,7 @@ def test_the_evidence_without_the_region_is_another() -> None:
     assert exact_log_evidence(EDGE) - estimate.log_evidence > 10 * estimate.mcse
 
 
+@pytest.mark.slow
 def test_a_region_inside_the_posterior_is_doubted() -> None:
     kernel = pma.RandomWalkMetropolis(2.0, 2, 1.0)
     idata = run(model_of("jax", 0.3), nan="reject", steps=10, schedule="linear", transition=kernel)
@@ -123,6 +125,7 @@ def test_the_first_traceback_is_kept() -> None:
     assert 0 < float(evidence["call_failures"]) < 0.1 * float(evidence["calls"])
 
 
+@pytest.mark.slow
 def test_exceptions_of_a_gradient_are_doubted() -> None:
     verdict = RejectedNan(prior=0.0, posterior=0.0, failures=3, allowed=False)
     assert "3 calls of the likelihood or its gradient raised" in verdict.doubts[0]

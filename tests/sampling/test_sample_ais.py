@@ -48,6 +48,7 @@ class TestSeed:
         expected = pma.sample_ais(50, model=small_model(), **arguments)
         assert_same(expected, pma.sample_ais(50, model=small_model(), cores=cores, **arguments))
 
+    @pytest.mark.slow
     def test_automatic_runs_are_reproducible(self) -> None:
         arguments = {"chains": 2, "random_seed": 3, "progressbar": False, "model": small_model()}
         assert_same(pma.sample_ais(100, **arguments), pma.sample_ais(100, **arguments))
@@ -117,6 +118,7 @@ class TestArguments:
         assert evidence_attrs(result)["transition"] == expected[name]
         assert (group(result, "annealing")["step_size"] > 0).all()
 
+    @pytest.mark.slow
     def test_transition_objects(self) -> None:
         blackjax = pytest.importorskip("blackjax")
         parameters = {

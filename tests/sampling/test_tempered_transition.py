@@ -123,6 +123,7 @@ class TestExcursion:
 
 
 class TestStep:
+    @pytest.mark.slow
     def test_statistics(self) -> None:
         point, (statistics,) = step().step(normal_model().initial_point())
         assert statistics.keys() == step().stats_dtypes_shapes.keys()
@@ -192,6 +193,7 @@ class TestDiscreteVariables:
         observed = np.bincount((end @ [4, 2, 1]).astype(int), minlength=8)
         assert (chisquare(observed, mass * draws).pvalue > 1e-6) == right
 
+    @pytest.mark.slow
     def test_a_step_keeps_whole_numbers(self) -> None:
         with ising(2).build() as model:
             step = pma.TemperedTransition(

@@ -86,7 +86,7 @@ RUNS = [
     power_posterior,
     pytest.param(planned_power_posterior, marks=pytest.mark.slow, id="planned_power_posterior"),
     calibrate,
-    find_map,
+    pytest.param(find_map, marks=pytest.mark.slow, id="find_map"),
     rbm_sample_ais,
     reverse_rbm_sample_ais,
 ]
