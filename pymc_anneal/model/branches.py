@@ -9,7 +9,7 @@ so that neither particles nor climbs of the gradient find it (Brewer, Partay & C
 choice of one term from each.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -104,8 +104,10 @@ class Branches:
         """Terms of each sum, the symbolic choice, and the graphs of log prior and likelihood."""
         chosen, terms = pt.lvector("branch"), list[int]()
         outputs = self.data.freeze(log_term_graphs(self.model))
+        if sum(1 for _ in _sums(outputs)) > _MAX_SUMS:
+            return (), chosen, outputs
         # One at a time, the outer ones first: a term may hold further sums.
-        while (found := _first_sum(outputs)) is not None:
+        while (found := next(_sums(outputs), None)) is not None:
             if len(terms) == _MAX_SUMS:
                 return (), chosen, outputs
             variable, choice = found
@@ -125,10 +127,10 @@ class Branches:
             return None
 
 
-def _first_sum(outputs: Sequence[Variable]) -> tuple[Variable, _Choice] | None:
-    """Return the first sum of densities on the way from outputs to inputs."""
+def _sums(outputs: Sequence[Variable]) -> Iterator[tuple[Variable, _Choice]]:
+    """Yield the sums of densities on the way from outputs to inputs."""
     found = ((v, _as_choice(v)) for v in ancestors(outputs))
-    return next(((v, choice) for v, choice in found if choice is not None), None)
+    return ((v, choice) for v, choice in found if choice is not None)
 
 
 def _as_choice(variable: Variable) -> _Choice | None:
