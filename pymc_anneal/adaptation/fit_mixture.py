@@ -12,7 +12,7 @@ from a search (`peaks.py`). Those for skewed tails have the mean and the covaria
 under the weights ``f / r``, which are large where the mixture is too low.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -135,45 +135,90 @@ def fit_mixture(
     slope = slopes(path, position, 1.0)
     target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
-    modes = len(mixture.components) // 2
-    found = _fit(target, mixture, position, draw_prior, seed_fit, modes)
+    fitter = _Fitter(target, position, draw_prior)
+    found = fitter.fit(mixture, seed_fit, _count_modes(mixture))
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
-        mixture, found = _add_peaks(
-            target, mixture, found, position, draw_prior, seed_search, search
-        )
-    found = _add_tails(target, mixture, found, position, draw_prior, seed_tails)
+        mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
+    found = fitter.add_tails(mixture, found, seed_tails)
     return replace(found, evaluations=target.evaluations)
 
 
-def _add_peaks(
-    target: TargetDensity,
-    mixture: MixtureReference,
-    found: FittedReference,
-    position: np.ndarray,
-    draw_prior: Sampler,
-    seed: np.random.SeedSequence,
-    search: Search,
-) -> tuple[MixtureReference, FittedReference]:
-    """Search for peaks, and fit again with components for those that the mixture misses."""
-    seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
-    normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
-    near = candidates(target, normal, position, draw_prior, seed_search, search)
-    terms = target.evaluate(near)
-    open_ = np.isfinite(np.asarray(terms.log_posterior))
-    failures = 0
-    for own in seeds:
-        height = _log_ratio(found.path, near, terms, target) - found.log_z
-        best = np.where(open_, height, -np.inf).argmax()
-        if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
-            break
-        peak = climb(target.path, near[best])
-        open_[best] = False
-        if peak is None or not _is_new(peak, found, target):
-            failures += 1
-            continue
-        mixture, failures = _with_component(mixture, peak.normal), 0
-        found = _fit(target, mixture, position, draw_prior, own, len(mixture.components) // 2)
-    return mixture, found
+@dataclass(frozen=True)
+class _Fitter:
+    """Fits of mixtures to the same particles, shape ``(n, d)``."""
+
+    target: TargetDensity
+    position: np.ndarray
+    draw_prior: Sampler
+
+    def fit(
+        self, mixture: MixtureReference, seed: np.random.SeedSequence, modes: int
+    ) -> FittedReference:
+        """Fit the weights of a mixture whose first components are those of modes; measure it."""
+        seed_fit, seed_check = seed.spawn(2)
+        target, position = self.target, self.position
+        start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
+        count = _DRAWS_PER_PARTICLE * len(position)
+        draws = draw_start(start, self.draw_prior)(seed_fit, count)
+        found = replace(start, reference=pad_components(_fit_weights(start, draws, target)))
+        checked = draw_start(found, self.draw_prior)(seed_check, count)
+        return FittedReference(
+            path=found,
+            log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked), target),
+            log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
+            modes=modes,
+            evaluations=target.evaluations,
+            membership=membership(found, checked, modes),
+            particle_share=membership(found, position, modes).mean(axis=0),
+        )
+
+    def add_peaks(
+        self,
+        mixture: MixtureReference,
+        found: FittedReference,
+        seed: np.random.SeedSequence,
+        search: Search,
+    ) -> tuple[MixtureReference, FittedReference]:
+        """Search for peaks, and fit again with components for those that the mixture misses."""
+        seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
+        target = self.target
+        normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
+        near = candidates(target, normal, self.position, self.draw_prior, seed_search, search)
+        terms = target.evaluate(near)
+        open_ = np.isfinite(np.asarray(terms.log_posterior))
+        failures = 0
+        for own in seeds:
+            height = _log_ratio(found.path, near, terms, target) - found.log_z
+            best = np.where(open_, height, -np.inf).argmax()
+            if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
+                break
+            peak = climb(target.path, near[best])
+            open_[best] = False
+            if peak is None or not _is_new(peak, found, target):
+                failures += 1
+                continue
+            mixture, failures = _with_component(mixture, peak.normal), 0
+            found = self.fit(mixture, own, _count_modes(mixture))
+        return mixture, found
+
+    def add_tails(
+        self, mixture: MixtureReference, found: FittedReference, seed: np.random.SeedSequence
+    ) -> FittedReference:
+        """Add components where the target is above the mixture, and return the best fit."""
+        fits = [found]
+        for own in seed.spawn(_MAX_TAILS):
+            if fits[-1].discrepancy < _FAR:
+                break
+            weight = normalised(fits[-1].log_ratio_particles)
+            scale = estimate_scale(self.position, weight, largest=MAX_DENSE)
+            normal = GaussianReference(weight @ self.position, scale)
+            mixture = _with_component(mixture, normal)
+            fits.append(self.fit(mixture, own, found.modes))
+        return min(fits, key=lambda fit: fit.discrepancy)
+
+
+def _count_modes(mixture: MixtureReference) -> int:
+    return len(mixture.components) // 2  # two for each
 
 
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
@@ -181,26 +226,6 @@ def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     top = np.asarray(peak.normal.mean)[None]
     height = _log_ratio(found.path, top, target.evaluate(top), target)[0] - found.log_z
     return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
-
-
-def _add_tails(
-    target: TargetDensity,
-    mixture: MixtureReference,
-    found: FittedReference,
-    position: np.ndarray,
-    draw_prior: Sampler,
-    seed: np.random.SeedSequence,
-) -> FittedReference:
-    """Add components where the target is above the mixture, and return the best fit."""
-    fits = [found]
-    for own in seed.spawn(_MAX_TAILS):
-        if fits[-1].discrepancy < _FAR:
-            break
-        weight = normalised(fits[-1].log_ratio_particles)
-        scale = estimate_scale(position, weight, largest=MAX_DENSE)
-        mixture = _with_component(mixture, GaussianReference(weight @ position, scale))
-        fits.append(_fit(target, mixture, position, draw_prior, own, found.modes))
-    return min(fits, key=lambda fit: fit.discrepancy)
 
 
 def _with_component(mixture: MixtureReference, normal: GaussianReference) -> MixtureReference:
@@ -214,32 +239,6 @@ def _with_component(mixture: MixtureReference, normal: GaussianReference) -> Mix
 def _pair(normal: GaussianReference) -> tuple[Reference, Reference]:
     """Return the components of a mode: a normal density, and one with heavier tails beside it."""
     return normal, StudentTReference(normal.mean, normal.scale, _DEGREES_OF_FREEDOM)
-
-
-def _fit(
-    target: TargetDensity,
-    mixture: MixtureReference,
-    position: np.ndarray,
-    draw_prior: Sampler,
-    seed: np.random.SeedSequence,
-    modes: int,
-) -> FittedReference:
-    """Fit the weights of a mixture whose first components are those of modes, and measure it."""
-    seed_fit, seed_check = seed.spawn(2)
-    start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
-    count = _DRAWS_PER_PARTICLE * len(position)
-    draws = draw_start(start, draw_prior)(seed_fit, count)
-    found = replace(start, reference=pad_components(_fit_weights(start, draws, target)))
-    checked = draw_start(found, draw_prior)(seed_check, count)
-    return FittedReference(
-        path=found,
-        log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked), target),
-        log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
-        modes=modes,
-        evaluations=target.evaluations,
-        membership=membership(found, checked, modes),
-        particle_share=membership(found, position, modes).mean(axis=0),
-    )
 
 
 def _one_for_each_mode(
