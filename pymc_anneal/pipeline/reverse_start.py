@@ -11,6 +11,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.settings import Settings
 
 # Moves after which resampled copies of a particle count as separate draws.
 _MIN_MOVES, _MOVES_PER_TAU = 20, 5
@@ -98,6 +99,15 @@ def move_at_target(
     blocks = make_blocks(path, forward.transition, np.ones(moves + 1), position, m, seed)
     moved = session.anneal_fully("Further moves", blocks)
     return StartPositions(moved.position, moved.evaluations)
+
+
+def check_not_resampled(start: ReverseStart | None, settings: Settings) -> None:
+    """Raise `ValueError` if the trajectories that are to be reversed would be cut."""
+    if start is not None and settings.resample:
+        raise ValueError(
+            "`reverse_from` reverses single trajectories, which resampling has cut: leave out "
+            "`resample`."
+        )
 
 
 def resolve_reverse(reverse_from: Any, compiled: CompiledModel) -> ReverseStart | None:

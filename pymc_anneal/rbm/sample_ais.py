@@ -19,7 +19,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
-from pymc_anneal.pipeline.reverse_start import ReverseStart
+from pymc_anneal.pipeline.reverse_start import ReverseStart, check_not_resampled
 from pymc_anneal.pipeline.run import pilot_required, run_candidate
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
@@ -216,11 +216,7 @@ def _check_reverse(start: ReverseStart | None, reverse: bool, settings: Settings
         raise ValueError(
             '`reverse_from` adds reverse runs to forward ones: leave out direction="reverse".'
         )
-    if start is not None and settings.resample:
-        raise ValueError(
-            "`reverse_from` reverses single trajectories, which resampling has cut: leave out "
-            "`resample`."
-        )
+    check_not_resampled(start, settings)
 
 
 def _resolve_reference(reference: Literal["uniform"] | RBM, model: RBM) -> RBM:

@@ -30,7 +30,7 @@ from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transi
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.result import build_result
-from pymc_anneal.pipeline.reverse_start import resolve_reverse
+from pymc_anneal.pipeline.reverse_start import check_not_resampled, resolve_reverse
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import (
@@ -242,11 +242,7 @@ def sample_ais(
     kernel = choose_transition(transition, target.compiled)
     chosen_path = _check_path(resolve_path(path), reference, compiled, settings.reject_nan)
     backward_from = resolve_reverse(reverse_from, target.compiled)
-    if backward_from is not None and settings.resample:
-        raise ValueError(
-            "`reverse_from` reverses single trajectories, which resampling has cut: leave out "
-            "`resample`."
-        )
+    check_not_resampled(backward_from, settings)
     choices: dict[str, Any] = {
         "transition": kernel,
         "reference": reference,
