@@ -22,6 +22,7 @@ from pymc_anneal.results.compare_models import (
     resolve_log_odds,
     simulate_log_evidences,
 )
+from pymc_anneal.results.entries import labelled_entries
 
 
 def average(
@@ -94,12 +95,9 @@ def _entries(
     name: str, posteriors: Mapping[str, xr.Dataset]
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Yield the label of each entry, and its draws in each model, shapes ``(chains, draws)``."""
-    arrays = [p[name].transpose("chain", "draw", ...) for p in posteriors.values()]
-    first = arrays[0]
-    for index in np.ndindex(*first.shape[2:]):
-        labels = [str(first[d].values[i]) for d, i in zip(first.dims[2:], index, strict=True)]
-        label = f"{name}[{', '.join(labels)}]" if labels else name
-        yield label, [np.asarray(a.values[(..., *index)], dtype=float) for a in arrays]
+    by_model = [labelled_entries(p[name], ("chain", "draw")) for p in posteriors.values()]
+    for entries in zip(*by_model, strict=True):
+        yield entries[0][0], [np.asarray(values, dtype=float) for _, values in entries]
 
 
 def _row(

@@ -19,9 +19,12 @@ import pandas as pd
 import xarray as xr
 
 from pymc_anneal.base.arviz_compat import Container, group, required_group
+from pymc_anneal.results.entries import labelled_entries
 
 # Probability outside the interval on either side: 94 %, as in ArviZ 0.23.
 _TAIL = 0.03
+# Dimensions of the values of an entry.
+_LEADING = ("chain", "draw", "power")
 
 
 def power_sensitivity(
@@ -61,7 +64,7 @@ def power_sensitivity(
     posterior, log_likelihood = _groups(data)
     rows = []
     for name in _chosen(posterior, var_names):
-        for label, values in _entries(posterior[name]):
+        for label, values in labelled_entries(posterior[name], _LEADING):
             for i, power in enumerate(posterior["power"].values):
                 row = _row(values[..., i].ravel(), log_likelihood[..., i].ravel(), float(power))
                 rows.append({"variable": label, "power": float(power), **row})
@@ -72,7 +75,7 @@ def _groups(data: Container) -> tuple[xr.Dataset, np.ndarray]:
     """Return the posterior, and the log likelihood of shape ``(chains, draws, powers)``."""
     required_group(data, "power", "pymc_anneal.power_posterior")
     statistics = group(data, "sample_stats")["log_likelihood"]
-    return group(data, "posterior"), statistics.transpose("chain", "draw", "power").values
+    return group(data, "posterior"), statistics.transpose(*_LEADING).values
 
 
 def _chosen(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> list[str]:
@@ -82,18 +85,6 @@ def _chosen(posterior: xr.Dataset, var_names: Sequence[str] | str | None) -> lis
     if unknown:
         raise ValueError(f"There are no variables {unknown}; expected some of {known}.")
     return wanted
-
-
-def _entries(values: xr.DataArray) -> list[tuple[str, np.ndarray]]:
-    """Return the label of each entry and its values, shape ``(chains, draws, powers)``."""
-    values = values.transpose("chain", "draw", "power", ...)
-    own = values.dims[3:]
-    found = []
-    for index in np.ndindex(*values.shape[3:]):
-        labels = [str(values[d].values[i]) for d, i in zip(own, index, strict=True)]
-        label = f"{values.name}[{', '.join(labels)}]" if labels else str(values.name)
-        found.append((label, values.values[(..., *index)]))
-    return found
 
 
 def _row(values: np.ndarray, log_likelihood: np.ndarray, power: float) -> dict[str, float]:
