@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "evidence.bridge_sampling": "model adaptation",
     "evidence.bridge_proposals": "model paths adaptation",
     "evidence.mode_audit": "model adaptation",
-    "evidence.posterior_density": "model",
+    "evidence.posterior_density": "model paths",
     "adaptation": "base model paths transitions annealing",
     "execution": "base annealing",
     "execution.fingerprint": "model",

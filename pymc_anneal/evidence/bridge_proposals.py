@@ -7,6 +7,7 @@ from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
+from pymc_anneal.base.contracts import check_not_nan
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.model.compile import CompiledModel
@@ -29,6 +30,7 @@ def from_mixture(
 @double_precision
 def _mixture_ratio(path: ReferencePath, x: np.ndarray) -> np.ndarray:
     terms = _evaluate(path, x)
+    check_not_nan(terms.log_target, x)
     return np.asarray(terms.log_target - terms.log_reference)
 
 

@@ -15,6 +15,8 @@ draw, as resampling makes them, are moved next to each other: they then count as
 and no draw is in both halves.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -34,10 +36,9 @@ from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_paret
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MAX_RHAT
 from pymc_anneal.evidence.mode_audit import audit_draws, describe_position
-from pymc_anneal.evidence.posterior_density import group_copies, log_posterior
+from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 
 Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
@@ -108,18 +109,19 @@ def bridge_evidence(
     check_target(target_mcse)
     compiled = as_compiled(model)
     compiled.require_normalised("Bridge sampling")
-    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    draws = grouped_draws(idata, compiled)
     _check_size(draws.shape)
     seed = seed_sequence(random_seed)
     seed_fit, seed_mixture = seed.spawn(2)
     first, second = np.array_split(draws, [draws.shape[1] // 2], axis=1)
-    fitted = _fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)
-    log_density = log_posterior(compiled)
-    if method == "mixture" or (method == "auto" and fitted.modes > 1):
-        log_forward, log_reverse = from_mixture(compiled, fitted, second, seed_mixture)
-    else:
-        symmetric, rng = method == "warp3", np.random.default_rng(seed)
-        log_forward, log_reverse = from_normal(log_density, first, second, rng, symmetric)
+    with _explaining_nan(compiled):
+        fitted = _fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)
+        if method == "mixture" or (method == "auto" and fitted.modes > 1):
+            log_forward, log_reverse = from_mixture(compiled, fitted, second, seed_mixture)
+        else:
+            rng, log_density = np.random.default_rng(seed), log_posterior(compiled)
+            symmetric = method == "warp3"
+            log_forward, log_reverse = from_normal(log_density, first, second, rng, symmetric)
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
     doubts = _doubt_draws(compiled, fitted, draws, draws_rhat(log_reverse))
@@ -135,8 +137,14 @@ def _fit(
 ) -> FittedReference:
     """Fit a mixture to draws, shape ``(n, d)``, and to modes that they have missed."""
     spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
+    return fit_to_particles(compiled, draws[spaced], seed)
+
+
+@contextmanager
+def _explaining_nan(compiled: CompiledModel) -> Iterator[None]:
+    """Turn a log density that is NaN into an error that names the term of the model."""
     try:
-        return fit_to_particles(compiled, draws[spaced], seed)
+        yield
     except NanDensityError as error:
         raise ValueError(compiled.explain_nan(error.position)) from error
 

@@ -1,15 +1,16 @@
 """The posterior density at many positions, and draws prepared for estimates from it."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import TypeAlias
 
 import jax
 import numpy as np
 
-from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.posterior_draws import posterior_draws
+from pymc_anneal.paths.geometric import GeometricPath
 
 # A function of positions, shape (n, d), to log densities, shape (n,).
 LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -31,11 +32,12 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
         From positions of shape ``(n, d)`` to values of shape ``(n,)``, in nats. It raises
         `ValueError` at the first density that is NaN or infinite, naming the term of the model.
     """
+    path = GeometricPath(compiled.log_terms)
 
     @double_precision
     def evaluate(x: np.ndarray) -> np.ndarray:
         parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        values = np.concatenate([np.asarray(_batch(compiled.log_terms, x)) for x in parts])
+        values = np.concatenate([np.asarray(_batch(path, x)) for x in parts])
         if np.isnan(values).any():
             raise ValueError(compiled.explain_nan(x[np.isnan(values).argmax()]))
         if np.isposinf(values).any():
@@ -45,17 +47,26 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
     return evaluate
 
 
-# The function is part of the key: another call for the same compiled model compiles nothing.
-@partial(jax.jit, static_argnums=0)
-def _batch(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> jax.Array:
-    terms: LogTerms = jax.vmap(log_terms)(x)
-    return terms.log_posterior
+# Another call for the same compiled model, or for one of its family, compiles nothing.
+@jax.jit
+def _batch(path: GeometricPath, x: jax.Array) -> jax.Array:
+    return path.evaluate(x).log_posterior
 
 
-def group_copies(x: np.ndarray) -> np.ndarray:
-    """Move copies of a draw, shape ``(n, d)``, behind its first appearance.
+def grouped_draws(idata: Container, compiled: CompiledModel) -> np.ndarray:
+    """Return posterior draws, unconstrained, shape ``(chains, draws, d)``, copies side by side.
 
     Copies, as resampling makes them, then count as autocorrelation.
+
+    Raises
+    ------
+    ValueError
+        As `posterior_draws`.
     """
+    return np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
+
+
+def _group_copies(x: np.ndarray) -> np.ndarray:
+    """Move copies of a draw, shape ``(n, d)``, behind its first appearance."""
     _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
     return x[np.argsort(first[np.ravel(index)], kind="stable")]

@@ -18,9 +18,8 @@ import pymc as pm
 from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
-from pymc_anneal.evidence.posterior_density import group_copies
+from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.prior_change import PriorChange, change_data, change_distribution
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.compare_models import log_bayes_factor
@@ -104,7 +103,7 @@ def _check_unrestricted(compiled: CompiledModel) -> None:
 
 def _values(idata: Container, compiled: CompiledModel) -> tuple[dict[str, np.ndarray], int]:
     """Return the free variables at the draws, shapes ``(n, ...)``, and the number of chains."""
-    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    draws = grouped_draws(idata, compiled)
     return compiled.constrain(draws.reshape(-1, compiled.ndim)), len(draws)
 
 

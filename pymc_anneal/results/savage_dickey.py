@@ -20,11 +20,10 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.point_density import posterior_density_at
-from pymc_anneal.evidence.posterior_density import group_copies, log_posterior
+from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
-from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.compare_models import LogBayesFactor
 from pymc_anneal.results.log_evidence import log_evidence
@@ -86,7 +85,7 @@ def savage_dickey(
     compiled = as_compiled(model)
     compiled.require_normalised("The Savage-Dickey ratio")
     point = locate_null(compiled, null)
-    draws = np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    draws = grouped_draws(idata, compiled)
     prior = _prior_density(compiled, point, seed_sequence(random_seed), draws)
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
     verdict = posterior.verdict("compare two models instead, each with its own run")

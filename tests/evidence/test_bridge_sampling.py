@@ -1,12 +1,20 @@
 """Bridge sampling: exact answers, draws of every kind, verdicts and errors."""
 
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.base import LogTerms
 from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.evidence.bridge_proposals import from_mixture
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.results.container import dataset
@@ -217,3 +225,14 @@ class TestModes:
     def test_chains_that_disagree(self, modes) -> None:
         found = bridge_evidence(self.draws([1.0, 1.0, 0.0, 1.0]), model=modes, random_seed=1)
         assert "the chains disagree on the share of the mode" in str(found.verdict)
+
+    def test_nan_at_a_draw_of_the_mixture(self, modes) -> None:
+        def undefined(x: jax.Array) -> LogTerms:
+            return LogTerms(-0.5 * (x**2).sum(), jnp.nan * x.sum())
+
+        path = pma.GeometricPath(modes.log_terms)
+        position = np.random.default_rng(1).normal(2.97, 0.3, size=(64, D))
+        fitted = fit_mixture(path, position, modes.sample_prior, np.random.SeedSequence(1))
+        broken = replace(fitted, path=replace(fitted.path, log_terms=undefined))
+        with pytest.raises(NanDensityError):
+            from_mixture(modes, broken, position[None], np.random.SeedSequence(2))
