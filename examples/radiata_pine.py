@@ -88,7 +88,7 @@ def draw_figure(results, path):
         axes[1].hist(excess, np.linspace(-4, 3, 71), histtype="step", label=name)
     axes[1].axvline(0, color="black", linewidth=0.8)
     axes[0].set(xlabel="inverse temperature", ylabel="running log evidence (nats)")
-    axes[0].set_title("From prior to posterior")
+    axes[0].set_title("From reference to posterior")
     axes[1].set(xlabel="log weight minus log evidence (nats)", ylabel="particles")
     axes[1].set_title("Weights of the particles")
     for ax in axes:
