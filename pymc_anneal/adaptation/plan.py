@@ -41,15 +41,12 @@ class Plan:
         Predicted Monte Carlo standard error of the log evidence, in nats.
     predicted_seconds : float
         Predicted time; NaN if unknown.
-    evaluations : int
-        Evaluations of gradient or density of the trials.
     """
 
     steps: int
     particles: int
     predicted_mcse: float
     predicted_seconds: float
-    evaluations: int = 0
 
 
 def effective_length(pilot: Pilot) -> np.ndarray:

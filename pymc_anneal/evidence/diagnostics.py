@@ -1,14 +1,12 @@
 """Diagnostics of an estimate by annealed importance sampling, and the verdict on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from scipy.stats import chi2
-
 from pymc_anneal.base.arviz_compat import pareto_k
+from pymc_anneal.evidence.agreement import Estimate, chain_doubts, excess_doubts, lag
 from pymc_anneal.evidence.ais import ais, effective_sample_size, population_means
-from pymc_anneal.evidence.estimate import EvidenceEstimate
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
 # Pareto k above which the error of importance sampling is unusable (Vehtari et al. 2024).
@@ -21,12 +19,6 @@ MIN_ESS = 100.0
 # Standard errors by which two estimates of the same log evidence may differ: false alarms in about
 # one comparison of 16,000.
 MAX_DISAGREEMENT = 4.0
-
-# The same for a counted run and the estimates before it. Wider, because their errors are rough.
-_MAX_EXCESS = 5.0
-
-# Level of the test that the chains of a run agree: false alarms in about one run of 10,000.
-_CHAINS_LEVEL = 1e-4
 
 # Largest weight, in units of the mean weight, of weights that are nearly even.
 _EVEN_WEIGHTS = 2.0
@@ -99,7 +91,8 @@ def assess(
     *,
     target_mcse: float,
     steps: int,
-    earlier: Mapping[str, tuple[float, float]] | None = None,
+    earlier: Sequence[Estimate] = (),
+    rounds: Sequence[Estimate] = (),
     interrupted: bool = False,
     mcse: float | None = None,
     doubts: Sequence[str] = (),
@@ -117,10 +110,11 @@ def assess(
         Wanted Monte Carlo standard error, in nats.
     steps : int
         Number of steps of the run.
-    earlier : mapping of str to tuple of float, optional
-        Log evidences found before the run by other estimators, and their standard errors, in nats,
-        by name. Only one above that of the run raises a doubt: an unbiased estimate of the evidence
-        is ``a`` times too large with a probability of at most ``1/a``, whatever it has missed.
+    earlier : sequence of Estimate
+        Estimates made before the run. One above that of the run raises a doubt.
+    rounds : sequence of Estimate
+        Those of the rounds of the run, if there were several. Together with those of earlier
+        annealed runs they tell whether the transitions lag behind the path.
     interrupted : bool
         Whether the run was stopped before all particles were done.
     mcse : float, optional
@@ -140,11 +134,14 @@ def assess(
     found = [
         *doubts,
         *_tail_doubts(weight_pareto_k(population_means(log_weight, population_size))),
-        *(_chain_doubts(log_weight, strata) if population_size == 1 else []),
-        *_excess_doubts(estimate, earlier or {}),
+        *(chain_doubts(log_weight, strata) if population_size == 1 else []),
+        *excess_doubts(Estimate("the run", estimate.log_evidence, estimate.mcse), earlier),
     ]
     error = estimate.mcse if mcse is None else mcse
     shortfalls = _shortfalls(error, estimate.ess, target_mcse, steps)
+    lagging = lag([*earlier, *rounds])
+    if lagging is not None and lagging.significant:
+        shortfalls.append(lagging.describe(target_mcse))
     if interrupted:
         shortfalls.append("the run was interrupted")
     return verdict_from(found, shortfalls)
@@ -156,35 +153,6 @@ def _tail_doubts(k: float) -> list[str]:
     return [
         f"Pareto k of the weights is {k:.2f} (above {MAX_PARETO_K}): a few particles dominate the "
         "estimate and its error is unreliable; take more steps"
-    ]
-
-
-def _chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None) -> list[str]:
-    """Test that the estimates of the chains agree within their errors, by chi-squared."""
-    estimates = [ais(row, strata) for row in log_weight]
-    values = np.array([e.log_evidence for e in estimates])
-    errors = np.array([e.mcse for e in estimates])
-    if len(values) < 2 or not np.isfinite(values).all() or not (errors > 0).all():
-        return []
-    centre = np.average(values, weights=errors**-2)
-    score = (((values - centre) / errors) ** 2).sum()
-    if chi2.sf(score, len(values) - 1) > _CHAINS_LEVEL:
-        return []
-    return [
-        f"the chains disagree by more than their errors ({values.min():.3f} to "
-        f"{values.max():.3f}); take more steps"
-    ]
-
-
-def _excess_doubts(
-    estimate: EvidenceEstimate, earlier: Mapping[str, tuple[float, float]]
-) -> list[str]:
-    """Name estimates that were above that of the run: it may have missed what they have seen."""
-    return [
-        f"{name} found {value:.2f} +- {error:.2f}, more than the run; the transitions may miss a "
-        "part of the posterior: take more steps or another transition"
-        for name, (value, error) in earlier.items()
-        if value - estimate.log_evidence > _MAX_EXCESS * np.hypot(error, estimate.mcse)
     ]
 
 

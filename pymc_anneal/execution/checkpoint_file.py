@@ -16,7 +16,7 @@ from typing import Any
 _KIND = "pymc_anneal checkpoint"
 
 # Number of the format, which changes with the classes in the body.
-_FORMAT = 2
+_FORMAT = 3
 
 
 def write_checkpoint(path: Path, fingerprint: Mapping[str, str], body: bytes) -> None:

@@ -15,7 +15,8 @@ import xarray as xr
 
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
-from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.agreement import Estimate
+from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import (
     MAX_PARETO_K,
     assess,
@@ -142,6 +143,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
         earlier=_earlier_estimates(forward),
+        rounds=_annealed("a round", forward.rounds),
         interrupted=last.interrupted or stages.interrupted,
         mcse=reverse.mcse if reverse else estimate.mcse,
         doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
@@ -150,21 +152,34 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
     return verdict._replace(reasons=(*verdict.reasons, *nan.remarks))
 
 
-def _earlier_estimates(forward: ForwardStages) -> dict[str, tuple[float, float]]:
-    """Return the log evidences of pilots and fits, and their errors, by name."""
-    lineage = forward.candidate.lineage
-    pilots = {f"the pilot from the {member.reference}": member.pilot for member in lineage}
-    found = {
-        name: (pilot.log_z, pilot.log_z_mcse)
-        for name, pilot in {**pilots, "the pilot": forward.pilot}.items()
-        if pilot is not None and np.isfinite(pilot.log_z)
-    }
-    for fitted in (m.fitted for m in lineage if m.fitted is not None):
-        if not weight_pareto_k(fitted.log_ratio_draws) > MAX_PARETO_K:
-            estimate = ais(fitted.log_ratio_draws)
-            name = "importance sampling with a mixture"
-            found[name] = (estimate.log_evidence, estimate.mcse)
-    return found
+def _earlier_estimates(forward: ForwardStages) -> list[Estimate]:
+    """Return the estimates of pilots, fits and trials that have an error to go by."""
+    lineage = replace(forward.candidate, pilot=forward.pilot).lineage
+    pilots = {id(m.pilot): (m.reference, m.pilot) for m in lineage if m.pilot is not None}
+    fits = [m.fitted.log_ratio_draws for m in lineage if m.fitted is not None]
+    found = [
+        *(
+            Estimate(f"the pilot from the {name}", pilot.log_z, pilot.log_z_mcse)
+            for name, pilot in pilots.values()
+        ),
+        *(_estimate("importance sampling with a mixture", weights) for weights in fits),
+        *_annealed("a trial", forward.trials),
+    ]
+    return [e for e in found if np.isfinite(e.log_evidence) and np.isfinite(e.mcse)]
+
+
+def _annealed(name: str, runs: tuple[AnnealedRun, ...]) -> list[Estimate]:
+    """Return the estimates of annealed runs."""
+    return [_estimate(name, r.log_weight, r.steps, r.population_size) for r in runs]
+
+
+def _estimate(
+    name: str, log_weight: np.ndarray, steps: int | None = None, population_size: int = 1
+) -> Estimate:
+    """Return the estimate by log weights; its error is infinite if their tail is too heavy."""
+    found = ais(log_weight, population_size=population_size)
+    k = weight_pareto_k(population_means(log_weight, population_size))
+    return Estimate(name, found.log_evidence, np.inf if k > MAX_PARETO_K else found.mcse, steps)
 
 
 def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:

@@ -78,6 +78,8 @@ class ForwardStages:
     transition : Transition
         The tuned transition.
     rounds : tuple of AnnealedRun
+    trials : tuple of AnnealedRun
+        The runs that the plan follows from; not counted.
     """
 
     candidate: RunCandidate
@@ -85,6 +87,7 @@ class ForwardStages:
     plan: Plan | None
     transition: Transition
     rounds: tuple[AnnealedRun, ...]
+    trials: tuple[AnnealedRun, ...] = ()
 
     @property
     def last(self) -> AnnealedRun:
@@ -106,8 +109,7 @@ class ForwardStages:
     @property
     def evaluations(self) -> int:
         """Evaluations of gradient or density of trials and rounds."""
-        planned = self.plan.evaluations if self.plan else 0
-        return planned + sum(r.evaluations for r in self.rounds)
+        return sum(run.evaluations for run in (*self.trials, *self.rounds))
 
 
 def run_rounds(

@@ -14,6 +14,7 @@ import xarray as xr
 
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.audit import audit_run, doubt_run, modes_dataset
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
@@ -152,11 +153,11 @@ def run_forward(session: Session, candidate: RunCandidate, transition: Transitio
     if pilot is None and pilot_required(settings, transition):
         pilot = session.pilot(candidate, transition, session.seeds.pilot)
     tuned = transition if pilot is None else pilot.transition
-    plan = None
+    plan, trials = None, tuple[AnnealedRun, ...]()
     if pilot is not None and settings.fixed_steps is None:
-        plan = plan_run(session, candidate, pilot)
+        plan, trials = plan_run(session, candidate, pilot)
     rounds = run_rounds(session, candidate, pilot, plan, tuned)
-    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds))
+    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds), trials)
 
 
 def _run_reverse(

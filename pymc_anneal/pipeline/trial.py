@@ -32,15 +32,24 @@ _MAX_TRIAL_VARIANCE = 3.0
 _NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
 
 
-def plan_run(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
-    """Plan steps and particles from a trial: a block annealed like those of the counted run.
+def plan_run(
+    session: Session, candidate: RunCandidate, pilot: Pilot
+) -> tuple[Plan, tuple[AnnealedRun, ...]]:
+    """Plan steps and particles from trials: blocks annealed like those of the counted run.
 
     No trial is needed if the reference is near: its fit has measured the variance of one step.
+
+    Returns
+    -------
+    plan : Plan
+    trials : tuple of AnnealedRun
+        Each longer than the one before; the plan follows from the last.
     """
     if candidate.one_step_variance <= NEAR:
-        return _plan_from_fit(session.settings, candidate, pilot)
+        return _plan_from_fit(session.settings, candidate, pilot), ()
     trials = _run_trials(session, candidate, pilot)
-    return session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials))
+    plan = session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials[-1]))
+    return plan, tuple(trials)
 
 
 def _plan_from_fit(settings: Settings, candidate: RunCandidate, pilot: Pilot) -> Plan:
@@ -72,12 +81,10 @@ def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list
     return trials
 
 
-def _plan_from(settings: Settings, pilot: Pilot, trials: list[AnnealedRun]) -> Plan:
-    trial = trials[-1]
+def _plan_from(settings: Settings, pilot: Pilot, trial: AnnealedRun) -> Plan:
     variance = log_weight_variance(trial.log_weight)
     seconds = trial.seconds / (trial.steps * trial.particles)
-    plan = _make_plan(settings, pilot, variance=variance, steps=trial.steps, seconds=seconds)
-    return replace(plan, evaluations=sum(t.evaluations for t in trials))
+    return _make_plan(settings, pilot, variance=variance, steps=trial.steps, seconds=seconds)
 
 
 def _make_plan(

@@ -1,0 +1,161 @@
+"""Agreement of the estimates of one evidence that a run makes on its way.
+
+Pilot, fits, trials, rounds and chains estimate the same ``Z``. Three tests share one level:
+
+- chains, or the halves of a single chain, agree with each other (chi-squared);
+- no estimate made before the run exceeds its result, which would have missed what that one saw;
+- estimates do not rise with the number of steps ``K``. Those of runs whose transitions lag behind
+  the path do, because the typical weight is too small by a factor whose log falls as ``1/K``
+  (Grosse, Maddison & Salakhutdinov 2013, theorem 1: ``K x bias -> F``). ``F`` is the slope of the
+  weighted least squares line
+
+      log Z_i = log Z - F / K_i + s_i e_i,
+
+  and ``F / (target / 2)`` is the number of steps for a bias of half the wanted error.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.stats import chi2, norm
+
+from pymc_anneal.evidence.ais import ais
+
+# Probability of a false alarm by the three tests together, if all errors are right.
+LEVEL = 1e-3
+
+
+class Estimate(NamedTuple):
+    """An estimate of the log evidence that was made before the result.
+
+    Attributes
+    ----------
+    name : str
+        The estimator, in words.
+    log_evidence, mcse : float
+        In nats.
+    steps : int or None
+        Number of steps of the annealed run that made it; None for other estimators.
+    """
+
+    name: str
+    log_evidence: float
+    mcse: float
+    steps: int | None = None
+
+
+class Lag(NamedTuple):
+    """The bias of an annealed run by transitions that lag behind the path.
+
+    Attributes
+    ----------
+    coefficient : float
+        ``F``: the bias of a run of ``K`` steps is ``-F / K`` nats.
+    mcse : float
+        Its standard error.
+    steps : int
+        Largest number of steps among the runs.
+    """
+
+    coefficient: float
+    mcse: float
+    steps: int
+
+    @property
+    def significant(self) -> bool:
+        """Whether the estimates rise with the number of steps beyond their errors."""
+        return bool(self.coefficient > norm.isf(LEVEL / 3) * self.mcse)
+
+    def describe(self, target_mcse: float) -> str:
+        """Say by how much the transitions lag, and how many steps would do."""
+        wanted = max(2 * self.steps, int(np.ceil(self.coefficient / (target_mcse / 2))))
+        return (
+            f"the estimates rise with the number of steps, by {self.coefficient:.3g} +- "
+            f"{self.mcse:.2g} divided by it: the transitions lag behind the path, and "
+            f"{self.coefficient / self.steps:.2g} nats are missing at {self.steps} steps; try "
+            f"steps={wanted}"
+        )
+
+
+def chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None = None) -> list[str]:
+    """Test that the chains, or the halves of a single chain, agree within their errors.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (chains, particles)
+        Log weights.
+    strata : ndarray of int, shape (particles,), optional
+        Round of each particle, if there were several.
+
+    Returns
+    -------
+    list of str
+        A doubt, or none.
+    """
+    parts = _parts(log_weight, strata)
+    estimates = [ais(weights, rounds) for weights, rounds in parts]
+    values = np.array([e.log_evidence for e in estimates])
+    errors = np.array([e.mcse for e in estimates])
+    if len(values) < 2 or not np.isfinite(values).all() or not (errors > 0).all():
+        return []
+    centre = np.average(values, weights=errors**-2)
+    score = (((values - centre) / errors) ** 2).sum()
+    if chi2.sf(score, len(values) - 1) > LEVEL / 3:
+        return []
+    name = "chains" if len(log_weight) > 1 else "halves of the run"
+    return [
+        f"the {name} disagree by more than their errors ({values.min():.3f} to "
+        f"{values.max():.3f}); take more steps"
+    ]
+
+
+def _parts(
+    log_weight: np.ndarray, strata: np.ndarray | None
+) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Return independent parts of a run and their strata: its chains, or two halves."""
+    if len(log_weight) > 1:
+        return [(row, strata) for row in log_weight]
+    halves = [slice(0, None, 2), slice(1, None, 2)] if log_weight.shape[1] > 1 else []
+    return [(log_weight[0, h], None if strata is None else strata[h]) for h in halves]
+
+
+def excess_doubts(result: Estimate, earlier: Sequence[Estimate]) -> list[str]:
+    """Name estimates that are above the result: it may have missed what they have seen.
+
+    One below it raises no doubt: an unbiased estimate of the evidence is ``a`` times too large with
+    a probability of at most ``1/a``, whatever it has missed.
+    """
+    limit = norm.isf(LEVEL / 3 / max(len(earlier), 1))
+    return [
+        f"{e.name} found {e.log_evidence:.2f} +- {e.mcse:.2f}, more than the run; the transitions "
+        "may miss a part of the posterior: take more steps or another transition"
+        for e in earlier
+        if e.log_evidence - result.log_evidence > limit * np.hypot(e.mcse, result.mcse)
+    ]
+
+
+def lag(estimates: Sequence[Estimate]) -> Lag | None:
+    """Fit the bias by lagging transitions to estimates with several numbers of steps.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        Independent estimates by annealed runs; others are left out.
+
+    Returns
+    -------
+    Lag or None
+        None if fewer than two numbers of steps have an estimate with a finite error.
+    """
+    runs = [e for e in estimates if e.steps and np.isfinite(e.mcse) and e.mcse > 0]
+    steps = np.array([e.steps for e in runs], dtype=float)
+    if len(np.unique(steps)) < 2:
+        return None
+    weight = np.array([e.mcse for e in runs]) ** -2.0
+    value = np.array([e.log_evidence for e in runs])
+    centred = 1 / steps - np.average(1 / steps, weights=weight)
+    information = (weight * centred**2).sum()
+    slope = (weight * centred * value).sum() / information
+    return Lag(-float(slope), float(information**-0.5), int(steps.max()))
