@@ -50,6 +50,17 @@ def doubt_run(target: ModelTarget, forward: ForwardStages, audit: ModeAudit | No
     return doubts
 
 
+def explain_no_audit(session: Session, target: ModelTarget) -> str:
+    """Say why the modes of a finished run were not looked for; "" if there is nothing to find."""
+    if not target.compiled.has_likelihood:
+        return ""
+    if session.settings.fixed_steps is not None:
+        return "Modes were not looked for, because the number of steps was given."
+    lacking = target.compiled.explain_unnormalised()
+    reason = f"the search takes {lacking}" if lacking else "no mixture could be fitted."
+    return f"Modes were not looked for: {reason}"
+
+
 def modes_dataset(target: ModelTarget, audit: ModeAudit) -> xr.Dataset:
     """Return the table of modes: the model's variables at each, log mass and shares."""
     free = {rv.name for rv in target.compiled.model.free_RVs}

@@ -230,6 +230,7 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "path_rejected_because": rejected,
         "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
         **session.target.attrs,
+        "notes": " ".join(filter(None, (session.target.attrs.get("notes"), stages.note))),
         **({"reverse_start": reverse.start} if reverse else {}),
     }
 

@@ -16,7 +16,7 @@ from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.audit import audit_run, doubt_run, modes_dataset
+from pymc_anneal.pipeline.audit import audit_run, doubt_run, explain_no_audit, modes_dataset
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
 from pymc_anneal.pipeline.model_target import ModelTarget
@@ -47,6 +47,8 @@ class Stages:
         Table of the modes of the posterior; None if they were not looked for.
     doubts : tuple of str
         Doubts of the audit.
+    note : str
+        Why there was no audit.
     """
 
     reference_choice: Choice
@@ -56,6 +58,7 @@ class Stages:
     interrupted: bool = False
     modes: xr.Dataset | None = None
     doubts: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -108,8 +111,12 @@ def run_model(
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the mode audit and its doubts."""
     audit = audit_run(session, target, stages.forward)
-    modes = modes_dataset(target, audit) if audit else None
-    return replace(stages, modes=modes, doubts=tuple(doubt_run(target, stages.forward, audit)))
+    return replace(
+        stages,
+        modes=modes_dataset(target, audit) if audit else None,
+        doubts=tuple(doubt_run(target, stages.forward, audit)),
+        note="" if audit else explain_no_audit(session, target),
+    )
 
 
 def _reference_is_free(settings: Settings, transition: Transition, path: PathChoice) -> bool:

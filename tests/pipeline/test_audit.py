@@ -87,3 +87,26 @@ def test_no_table_where_nothing_was_planned() -> None:
     idata = run(model, reference="prior", steps=20)
     with pytest.raises(ValueError, match="modes"):
         required_group(idata, "modes", "sample_ais")
+
+
+class TestNoAudit:
+    """A result without an audit says why."""
+
+    @staticmethod
+    def notes(model: pm.Model, **arguments) -> str:
+        return pma.log_evidence(run(model, draws=100, warnings=False, **arguments)).notes
+
+    def test_given_steps(self) -> None:
+        model, _ = two_modes(0.8, 3, 6.0)
+        assert "the number of steps was given" in self.notes(model, steps=4, reference="prior")
+
+    def test_discrete_variables(self) -> None:
+        with pm.Model() as model:
+            k = pm.Bernoulli("k", 0.5)
+            pm.Normal("y", k, 1, observed=0.3)
+        assert "variable 'k' is discrete" in self.notes(model)
+
+    def test_no_likelihood(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("x")
+        assert self.notes(model, steps=2) == ""
