@@ -25,6 +25,8 @@ from pymc_anneal.evidence.ais import ais
 
 # Probability of a false alarm by the three tests together, if all errors are right.
 LEVEL = 1e-3
+# Least error of an estimate, in nats: log densities are rounded.
+_ROUNDING = 1e-8
 
 
 class Estimate(NamedTuple):
@@ -97,8 +99,8 @@ def chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None = None) -> li
     parts = _parts(log_weight, strata)
     estimates = [ais(weights, rounds) for weights, rounds in parts]
     values = np.array([e.log_evidence for e in estimates])
-    errors = np.array([e.mcse for e in estimates])
-    if len(values) < 2 or not np.isfinite(values).all() or not (errors > 0).all():
+    errors = np.maximum([e.mcse for e in estimates], _ROUNDING)
+    if len(values) < 2 or not np.isfinite(values).all():
         return []
     centre = np.average(values, weights=errors**-2)
     score = (((values - centre) / errors) ** 2).sum()
@@ -132,7 +134,8 @@ def excess_doubts(result: Estimate, earlier: Sequence[Estimate]) -> list[str]:
         f"{e.name} found {e.log_evidence:.2f} +- {e.mcse:.2f}, more than the run; the transitions "
         "may miss a part of the posterior: take more steps or another transition"
         for e in earlier
-        if e.log_evidence - result.log_evidence > limit * np.hypot(e.mcse, result.mcse)
+        if e.log_evidence - result.log_evidence
+        > limit * np.hypot(e.mcse, max(result.mcse, _ROUNDING))
     ]
 
 
@@ -149,11 +152,11 @@ def lag(estimates: Sequence[Estimate]) -> Lag | None:
     Lag or None
         None if fewer than two numbers of steps have an estimate with a finite error.
     """
-    runs = [e for e in estimates if e.steps and np.isfinite(e.mcse) and e.mcse > 0]
+    runs = [e for e in estimates if e.steps and np.isfinite(e.mcse)]
     steps = np.array([e.steps for e in runs], dtype=float)
     if len(np.unique(steps)) < 2:
         return None
-    weight = np.array([e.mcse for e in runs]) ** -2.0
+    weight = np.maximum([e.mcse for e in runs], _ROUNDING) ** -2.0
     value = np.array([e.log_evidence for e in runs])
     centred = 1 / steps - np.average(1 / steps, weights=weight)
     information = (weight * centred**2).sum()

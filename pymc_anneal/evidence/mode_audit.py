@@ -19,12 +19,14 @@ from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.model.compile import CompiledModel
 
-# Standard errors by which the shares of a mode may differ: false alarms in one of two million.
-_MAX_DISAGREEMENT = 5.0
+# Standard errors by which a share by importance sampling may exceed that among the draws: false
+# alarms for one mode in 30,000.
+_MAX_DISAGREEMENT = 4.0
 # Share of the evidence that may be missed: less does not matter beside the error of an estimate.
 _LEAST_SHARE = 1e-3
-# Effective draws of a mode below which its share by importance sampling says nothing.
-_LEAST_ESS = 25.0
+# Effective draws of a mode below which its share by importance sampling says nothing: with fewer
+# its own error alone is a quarter of it.
+_LEAST_ESS = 16.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,13 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
     share = own @ drawn
     with np.errstate(divide="ignore"):
         log_weight = (np.log(own)[:, None] + np.log(drawn)).T
-    reliable = [not weight_pareto_k(row) > MAX_PARETO_K for row in log_weight]
+    # The tail of a mode's weights is that of its own draws: beside those of others, which weigh
+    # next to nothing, even equal weights look like a heavy tail.
+    own_draws = drawn.T > 0.5
+    reliable = [
+        not weight_pareto_k(row[chosen]) > MAX_PARETO_K
+        for row, chosen in zip(log_weight, own_draws, strict=True)
+    ]
     return ModeAudit(
         centre=fitted.centres,
         log_mass=fitted.log_z + np.log(np.maximum(share, np.finfo(float).tiny)),

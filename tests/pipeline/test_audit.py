@@ -24,8 +24,8 @@ def spike_and_slab(d: int, shift: float = 0.031) -> tuple[pm.Model, float]:
     return model, float(np.log(101))
 
 
-def run(model: pm.Model, **arguments):
-    return pma.sample_ais(model=model, progressbar=False, random_seed=5, **arguments)
+def run(model: pm.Model, seed: int = 5, **arguments):
+    return pma.sample_ais(model=model, progressbar=False, random_seed=seed, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,16 @@ class TestSpikeAndSlab:
         assert abs(found.log_evidence - log_evidence) > 10 * found.mcse
         assert found.verdict.status == "do not trust"
         assert "a mode at x = [0.031" in str(found.verdict)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_small_mode_that_was_missed(seed: int) -> None:
+    # Its draws are few among those of the audit, and those of the other mode weigh nothing in it.
+    model, _ = two_modes(0.97, 3, 12.0)
+    idata = run(model, seed, reference="laplace", warnings=False)
+    found = pma.log_evidence(idata)
+    assert found.verdict.status == "do not trust"
+    assert "of the evidence by importance sampling" in str(found.verdict)
 
 
 class TestNoAlarm:
