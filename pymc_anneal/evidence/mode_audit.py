@@ -42,6 +42,8 @@ class ModeAudit:
     share, share_mcse, ess : ndarray, shape (modes,)
         Their shares in the evidence by importance sampling, the errors, and the effective number
         of draws; zero draws if the weights have a heavy tail.
+    rest_ess : ndarray, shape (modes,)
+        Effective number of draws of all other modes together.
     among_draws, among_draws_mcse : ndarray, shape (modes,)
         Their shares among the draws, and the errors.
     """
@@ -51,6 +53,7 @@ class ModeAudit:
     share: np.ndarray
     share_mcse: np.ndarray
     ess: np.ndarray
+    rest_ess: np.ndarray
     among_draws: np.ndarray
     among_draws_mcse: np.ndarray
 
@@ -58,10 +61,15 @@ class ModeAudit:
     def missed(self) -> np.ndarray:
         """Whether the draws have less of a mode than there is, shape ``(modes,)``."""
         error = np.hypot(self.share_mcse, self.among_draws_mcse)
-        lacking = self.share - self.among_draws
+        lacking = self._least_share() - self.among_draws
         less = lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE)
         missed: np.ndarray = less & (self.ess >= _LEAST_ESS)
         return missed
+
+    def _least_share(self) -> np.ndarray:
+        """Return the shares if the other modes held as much more as their few draws allow."""
+        rest = (1 - self.share) * np.exp(_MAX_DISAGREEMENT / np.sqrt(self.rest_ess))
+        return np.asarray(self.share / (self.share + rest))
 
     def doubts(self, compiled: CompiledModel, advice: str) -> list[str]:
         """Name the modes that the draws missed, and say what to do."""
@@ -94,6 +102,7 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
     share = own @ drawn
     with np.errstate(divide="ignore"):
         log_weight = (np.log(own)[:, None] + np.log(drawn)).T
+        log_rest = (np.log(own)[:, None] + np.log1p(-drawn)).T
     # The tail of a mode's weights is that of its own draws: beside those of others, which weigh
     # next to nothing, even equal weights look like a heavy tail.
     own_draws = drawn.T > 0.5
@@ -107,6 +116,7 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
         share=share,
         share_mcse=_error_of_mean(own, drawn),
         ess=np.array([effective_sample_size(row) for row in log_weight]) * reliable,
+        rest_ess=np.array([effective_sample_size(row) for row in log_rest]),
         among_draws=weight @ member,
         among_draws_mcse=_error_of_mean(weight, member),
     )
