@@ -33,14 +33,17 @@ class CallbackGraph(JaxGraph):
     ----------
     calls : Calls
         Where the code is called, and a record of the calls.
+    graph : tuple
+        Inputs, and outputs with frozen shared variables.
     """
 
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
         self.calls = Calls()
-        super().__init__(partial(_build, self.calls), (list(inputs), freeze_shared(outputs)))
+        self.graph: Graph = (list(inputs), list(freeze_shared(outputs)))
+        super().__init__(partial(_build, self.calls), self.graph)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CallbackGraph, self._graph
+        return CallbackGraph, self.graph
 
 
 def _build(calls: Calls, graph: Graph) -> JaxFunction:

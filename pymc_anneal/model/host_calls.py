@@ -2,7 +2,8 @@
 
 A point at which the function raises an exception has the value NaN, which a run either reports as
 an error or counts as zero likelihood. The first traceback is kept. Points that are not finite have
-the value NaN without a call.
+the value NaN without a call. A black box that takes batches is called once for all points
+(`batch_form.py`), after its values at the first ones have been compared with those of single calls.
 """
 
 import threading
@@ -23,11 +24,16 @@ import pytensor
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.pickling import SharedPickle
+from pymc_anneal.model.batch_form import batch_form
 
 # From the values of the inputs of a graph to those of its outputs.
 HostFunction: TypeAlias = Callable[..., list[np.ndarray]]
 Graph: TypeAlias = tuple[list[Variable], list[Variable]]
 Point: TypeAlias = tuple[np.ndarray, ...]
+
+# Points at which a batch is compared with single calls, and the largest relative difference: that
+# of sums in another order.
+_COMPARED, _TOLERANCE = 4, 1e-6
 
 # Pieces for each worker into which a batch is cut, so that none waits long for the others.
 _PIECES = 4
@@ -120,7 +126,7 @@ class PointFunction:
 
     def __init__(self, graph: Graph, calls: Calls):
         self._shared, self._calls = SharedPickle(graph), calls
-        self._function = compile_graph(*graph)
+        self._evaluate = Evaluator(graph)
         # A compiled function has one storage for its inputs; and solvers in Fortran or C are often
         # not safe in several threads.
         self._lock = threading.Lock()
@@ -135,7 +141,7 @@ class PointFunction:
 
     def _here(self, points: list[Point]) -> Values:
         with self._lock:
-            return _evaluate(self._function, points)
+            return self._evaluate(points)
 
     def _spread(self, executor: Executor, points: list[Point]) -> list[Values]:
         """Evaluate pieces of a batch on the workers; here, if the workers are lost."""
@@ -155,20 +161,86 @@ class PointFunction:
 
 
 def _evaluate_shared(graph: SharedPickle[Graph], points: list[Point]) -> Values:
-    return _evaluate(_compiled(graph), points)
+    return _compiled(graph)(points)
 
 
 @lru_cache(maxsize=8)
-def _compiled(graph: SharedPickle[Graph]) -> HostFunction:
+def _compiled(graph: SharedPickle[Graph]) -> "Evaluator":
     """Compile a graph once in each worker."""
-    return compile_graph(*graph.value)
+    return Evaluator(graph.value)
 
 
-def _evaluate(function: HostFunction, points: list[Point]) -> Values:
+class Evaluator:
+    """A compiled graph, evaluated at points: all at once if its black boxes take batches.
+
+    Parameters
+    ----------
+    graph
+        Inputs and outputs.
+    """
+
+    def __init__(self, graph: Graph):
+        self._single = compile_graph(*graph)
+        batched = batch_form(*graph)
+        self._batched = compile_graph(*batched) if batched else None
+        self._is_compared = False
+
+    def __call__(self, points: list[Point]) -> Values:
+        """Evaluate points; those that are not finite have no value."""
+        if self._batched is None:
+            return _evaluate_singly(self._single, points)
+        begin = time.perf_counter()
+        finite = [i for i, point in enumerate(points) if _is_finite(point)]
+        if not finite:
+            return Values([None] * len(points))
+        try:
+            found = self._batched(
+                *(np.stack(v) for v in zip(*(points[i] for i in finite), strict=True))
+            )
+            rows: list[list[np.ndarray] | None] = [None] * len(points)
+            for k, i in enumerate(finite):
+                rows[i] = [np.asarray(value[k]) for value in found]
+        except Exception:  # Of any class. Single calls find the point at which it is raised.
+            return _evaluate_singly(self._single, points)
+        if not self._is_compared and not self._agrees(points, rows):
+            self._batched = None
+            return _evaluate_singly(self._single, points)
+        return Values(rows, calls=1, seconds=time.perf_counter() - begin)
+
+    def _agrees(self, points: list[Point], rows: list[list[np.ndarray] | None]) -> bool:
+        """Compare values of a batch with those of single calls; warn if they differ."""
+        held = [(point, row) for point, row in zip(points, rows, strict=True) if row is not None]
+        expected = _evaluate_singly(self._single, [point for point, _ in held[:_COMPARED]])
+        self._is_compared = len(held) > 1
+        same = all(
+            row is not None and all(map(_is_close, batch, row))
+            for (_, batch), row in zip(held, expected.rows, strict=False)
+        )
+        if not same:
+            warnings.warn(
+                "A black box with a registered `vectorize_node` or `gufunc_spec` has other values "
+                "for a batch of points than for each of them, and is called point by point: "
+                "correct its `perform` for inputs with a leading axis.",
+                stacklevel=2,
+            )
+        return same
+
+
+def _is_close(first: np.ndarray, second: np.ndarray) -> bool:
+    return np.shape(first) == np.shape(second) and np.allclose(
+        first, second, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True
+    )
+
+
+def _is_finite(point: Point) -> bool:
+    return all(np.isfinite(value).all() for value in point)
+
+
+def _evaluate_singly(function: HostFunction, points: list[Point]) -> Values:
     begin, first, failures, calls = time.perf_counter(), "", 0, 0
     rows: list[list[np.ndarray] | None] = [None] * len(points)
     for i, point in enumerate(points):
-        if not all(np.isfinite(value).all() for value in point):
+        if not _is_finite(point):
             continue
         calls += 1
         try:

@@ -20,6 +20,7 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.batch_form import batch_form
 from pymc_anneal.model.callback import CallbackGraph, build_gradients
 from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
 from pymc_anneal.model.host_calls import Calls
@@ -102,9 +103,10 @@ def _translate_alone(
     except Exception as error:
         obstacle = _first_line(error)
     graph = CallbackGraph(model.value_vars, [output])
+    together = "many particles" if batch_form(*graph.graph) else "one particle"
     note = (
-        "Part of the model has no JAX form and is evaluated by compiled PyTensor code, one "
-        f"particle at a time ({obstacle})."
+        "Part of the model has no JAX form and is evaluated by compiled PyTensor code, "
+        f"{together} at a time ({obstacle})."
     )
     try:
         build_gradients(model.value_vars, [output])

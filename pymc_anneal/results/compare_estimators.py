@@ -5,7 +5,7 @@ and the moves are consistent. Errors are from the jackknife over groups of parti
 trajectories are independent whatever the mixing; it gives the error of differences as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,9 +21,11 @@ from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.evidence.ais import JACKKNIFE_GROUPS, jackknife_error
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.ladder import mbar, stepping_stone, thermodynamic_integration
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.results.compare_models import read_evidences
 from pymc_anneal.results.log_evidence import log_evidence
 
 # Log evidence of a ladder, relative to the reference.
@@ -31,7 +33,11 @@ Estimator: TypeAlias = Callable[[Ladder[np.ndarray]], float]
 
 
 def compare_estimators(
-    idata: Container, *, model: pm.Model | CompiledModel | None = None, random_seed: Any = None
+    idata: Container,
+    *,
+    model: pm.Model | CompiledModel | None = None,
+    others: Mapping[str, Container | LogEvidence] | None = None,
+    random_seed: Any = None,
 ) -> pd.DataFrame:
     """Estimate the log evidence of one run in several ways.
 
@@ -41,6 +47,9 @@ def compare_estimators(
         Result of :func:`sample_ais`.
     model : pymc.Model or CompiledModel, optional
         The model; if given, :func:`bridge_evidence` of the posterior draws is added.
+    others : dict, optional
+        Further estimates by name, independent of the run: results of :func:`nested_evidence`, of
+        other runs of :func:`sample_ais`, or :class:`LogEvidence` records.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         Seed of the bridge.
 
@@ -56,7 +65,8 @@ def compare_estimators(
     Raises
     ------
     ValueError
-        It is not a result of :func:`sample_ais`.
+        It is not a result of :func:`sample_ais`; or a further estimate has the name of another row,
+        or is of other data.
 
     Examples
     --------
@@ -65,7 +75,9 @@ def compare_estimators(
     group = required_group(idata, "ladder", "pymc_anneal.sample_ais")
     rows = {"ais": _first_row(idata), **_ladder_rows(group)}
     if model is not None:
-        rows["bridge"] = _bridge_row(idata, model, random_seed)
+        bridge = bridge_evidence(idata, model=model, random_seed=random_seed)
+        rows["bridge"] = _independent_row(rows["ais"], bridge)
+    rows |= _further_rows(idata, others or {}, rows)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=_Row._fields)
     allowed = MAX_DISAGREEMENT * table["difference_mcse"] + table["discretisation"]
     table["agrees"] = table["difference"].abs() <= allowed + 1e-9
@@ -108,12 +120,25 @@ def _ladder_rows(group: xr.Dataset) -> dict[str, _Row]:
     return rows | {"thermodynamic_integration": integration._replace(discretisation=correction)}
 
 
-def _bridge_row(idata: Container, model: pm.Model | CompiledModel, random_seed: Any) -> _Row:
-    found = log_evidence(idata)
-    bridge = bridge_evidence(idata, model=model, random_seed=random_seed)
-    difference = bridge.log_evidence - found.log_evidence
-    error = float(np.hypot(bridge.mcse, found.mcse))
-    return _Row(bridge.log_evidence, bridge.mcse, 0.0, difference, error)
+def _further_rows(
+    idata: Container, others: Mapping[str, Container | LogEvidence], rows: Mapping[str, _Row]
+) -> dict[str, _Row]:
+    """Return the rows of estimates that are not of the run."""
+    taken = sorted(set(others) & set(rows))
+    if taken:
+        raise ValueError(
+            f"`others` has the names {taken}, which are rows of the table: rename them."
+        )
+    # Raises if the data differ.
+    evidences = read_evidences({"ais": idata, **others})
+    return {name: _independent_row(rows["ais"], evidences[name]) for name in others}
+
+
+def _independent_row(first: _Row, found: LogEvidence) -> _Row:
+    """Return the row of an estimate whose error is independent of that of the first row."""
+    difference = found.log_evidence - first.log_evidence
+    error = float(np.hypot(found.mcse, first.mcse))
+    return _Row(found.log_evidence, found.mcse, 0.0, difference, error)
 
 
 def _ladder(group: xr.Dataset) -> Ladder[np.ndarray]:

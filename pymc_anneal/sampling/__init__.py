@@ -2,6 +2,7 @@
 
 from pymc_anneal.sampling.calibrate import Calibration, calibrate
 from pymc_anneal.sampling.find_map import MAPEstimate, find_map
+from pymc_anneal.sampling.nested_evidence import nested_evidence
 from pymc_anneal.sampling.power_posterior import power_posterior
 from pymc_anneal.sampling.sample_ais import sample_ais
 from pymc_anneal.sampling.sample_models import sample_models
@@ -13,6 +14,7 @@ __all__ = [
     "TemperedTransition",
     "calibrate",
     "find_map",
+    "nested_evidence",
     "power_posterior",
     "sample_ais",
     "sample_models",
