@@ -1,4 +1,4 @@
-"""Sphinx extension: formulas as MathML, which browsers draw without a script or a font from elsewhere."""
+"""Sphinx extension: formulas as MathML, which needs no script and no network."""
 
 import re
 

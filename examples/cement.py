@@ -63,12 +63,13 @@ def draw_figure(found, inclusion, exact_inclusion, path):
     left.axvline(0.5, color="0.6", linewidth=0.8, linestyle="--")
     left.set_yticks(row, inclusion.index)
     left.set(xlim=(0, 1), xlabel="inclusion probability", title="Which minerals?")
-    left.legend(frameon=False)
+    left.invert_yaxis()
+    left.legend(frameon=False, loc="lower right")
     best = found.sort_values(ascending=False)[:6]
     right.barh(best.index, best, color="C1", alpha=0.6)
     right.tick_params("y", labelsize=7)
     right.invert_yaxis()
-    right.set(xlabel="posterior probability", title="The six best of sixteen models")
+    right.set(xlabel="posterior probability", title="Six best of sixteen")
     figure.savefig(path, dpi=100)
 
 
@@ -78,12 +79,8 @@ def main():
     minerals = list(data.columns[:-1])
     x, y = data[minerals].to_numpy(), data["heat"].to_numpy()
     masks = list(itertools.product([0, 1], repeat=len(minerals)))
-    included = {
-        " + ".join(itertools.compress(minerals, mask)) or "none": list(
-            itertools.compress(minerals, mask)
-        )
-        for mask in masks
-    }
+    subsets = [list(itertools.compress(minerals, mask)) for mask in masks]
+    included = {" + ".join(subset) or "none": subset for subset in subsets}
     factors = dict(zip(included, (g_prior_factor(x, mask) for mask in masks), strict=True))
     results = pma.sample_models(
         {name: {"factor": factor} for name, factor in factors.items()},
@@ -97,13 +94,13 @@ def main():
             f"(exact {exact[name]:.3f}), probability {row['probability']:.3f}, {row['verdict']}"
         )
     probability = softmax(list(exact.values()))
-    member = np.array([[m in names for names in included.values()] for m in minerals])
+    member = np.array([[m in subset for subset in subsets] for m in minerals])
     inclusion = pma.inclusion(results, included).loc[minerals]
     exact_inclusion = member @ probability
     print("\nprobability that a mineral belongs to the model:")
     for (name, row), value in zip(inclusion.iterrows(), exact_inclusion, strict=True):
-        half = (row["probability_upper"] - row["probability_lower"]) / 2
-        print(f"{name}: {row['probability']:.3f}, 95 % +- {half:.3f} (exact {value:.3f})")
+        error = (row["probability_upper"] - row["probability_lower"]) / (2 * 1.96)
+        print(f"{name}: {row['probability']:.3f} +- {error:.3f} (exact {value:.3f})")
     slopes = pma.average(results, "slope").round(3)
     print(f"\nslopes, averaged over the models:\n{slopes}")
     print(f"\n{comparison.verdict}")

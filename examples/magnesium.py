@@ -4,8 +4,8 @@ The log odds ratios `y_i` of 16 trials, with standard errors `s_i`, are modelled
 
     y_i ~ N(mu + b s_i, sqrt(s_i^2 + tau^2)),  mu ~ N(0, 1),  b ~ N(0, 1),  tau ~ HalfNormal(0.5),
 
-with or without an effect `mu`, heterogeneity `tau` and an influence `b` of the size of the trial. The
-evidence is known: closed form in `mu` and `b`, quadrature over `tau`.
+with or without an effect `mu`, heterogeneity `tau` and an influence `b` of the size of the trial.
+The evidence is known: closed form in `mu` and `b`, quadrature over `tau`.
 """
 
 from pathlib import Path
@@ -81,6 +81,7 @@ def draw_figure(names, y, se, results, path):
         left.plot(np.quantile(effect, [0.025, 0.975]), [-1.5 - i] * 2, color=f"C{i}", linewidth=2)
         left.plot(effect.mean(), -1.5 - i, "o", color=f"C{i}", markersize=4)
         right.barh(name, probability[name], color=f"C{i}")
+        right.text(probability[name] + 0.02, i, f"{probability[name]:.3f}", va="center", fontsize=8)
     left.axvline(0, color="black", linewidth=0.8)
     left.set(xlim=(-4, 2), xlabel="log odds ratio of death", title="16 trials, five models")
     right.invert_yaxis()

@@ -27,6 +27,11 @@ def bars(n, rng, side=8):
     return flipped.reshape(n, -1).astype(np.float32)
 
 
+def rate(share):
+    """Return the learning rate after a fraction of the updates."""
+    return 0.1 * (1 - share)
+
+
 def draw_figure(model, test, result, exact, path):
     """Save a figure of filters, samples and data, and of the running estimate of log Z."""
     figure = plt.figure(figsize=(8, 3.6), layout="constrained")
@@ -44,10 +49,12 @@ def draw_figure(model, test, result, exact, path):
         panels[row, 0].set_ylabel(name, fontsize=8)
     axis = right.subplots()
     annealing = result["annealing"]
-    axis.plot(annealing["beta"].mean("chain"), annealing["log_z"].mean("chain"), label="forward runs")
+    axis.plot(
+        annealing["beta"].mean("chain"), annealing["log_z"].mean("chain"), label="forward runs"
+    )
     axis.plot(1, exact, "kx", label="exact")
     axis.set(xlabel="inverse temperature", ylabel="running log Z (nats)")
-    axis.set_title("From the uniform distribution to the RBM")
+    axis.set_title("From uniform noise to the RBM")
     axis.legend(frameon=False)
     figure.savefig(path, dpi=100)
 
@@ -56,7 +63,7 @@ def main():
     rng = np.random.default_rng(1)
     data, test = bars(2000, rng), bars(500, rng)
     trained = rbm.train(
-        data, 16, method="pcd", updates=6000, learning_rate=0.05, random_seed=1, progressbar=False
+        data, 16, method="pcd", updates=20_000, learning_rate=rate, random_seed=1, progressbar=False
     )
     model, exact = trained.model, rbm.log_partition_function(trained.model)
     result = rbm.sample_ais(
@@ -68,7 +75,7 @@ def main():
     )
     print(f"\nmean log likelihood of test images:\n{rbm.log_likelihood(test, result)}")
     truth = float(np.mean(-np.asarray(model.free_energy(test)))) - exact
-    print(f"exact {truth:.3f}")
+    print(f"(exact {truth:.3f})")
     (HERE / "output").mkdir(exist_ok=True)
     draw_figure(model, test, result, exact, HERE / "output" / "rbm_bars.png")
 

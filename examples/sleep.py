@@ -4,9 +4,9 @@ The t-test of Jeffreys, Zellner and Siow for the differences `y` of ten patients
 
     y_i ~ N(delta sigma, sigma),  delta ~ Cauchy(0, r),  log sigma uniform,
 
-against `delta = 0`. The Bayes factor is known by quadrature over the t statistic (Rouder et al. 2009,
-eq. 1), and is 17.26 for `r = sqrt(2) / 2`. It is estimated twice, by the Savage-Dickey ratio and from
-the evidences of both models, and for priors of other scales from the same draws.
+against `delta = 0`. The Bayes factor is known by quadrature over the t statistic (Rouder et al.
+2009, eq. 1), and is 17.26 for `r = sqrt(2) / 2`. It is estimated twice, by the Savage-Dickey ratio
+and from the evidences of both models, and for priors of other scales from the same draws.
 """
 
 from pathlib import Path
@@ -54,9 +54,9 @@ def draw_figure(curve, idata, path):
     """Save a figure of the curve of Bayes factors, and of prior and posterior of the effect."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
     pma.plot_prior_sensitivity(curve, axes=[left])
-    left.plot(SCALES, [exact_log_bayes_factor(r) for r in SCALES], "k.", label="exact")
+    exact = left.plot(SCALES, [exact_log_bayes_factor(r) for r in SCALES], "k.", label="exact")
     left.set(xlabel="scale r of the prior", title="Does the prior decide?")
-    left.legend(frameon=False)
+    left.legend(handles=exact, frameon=False, loc="lower right")
     grid = np.linspace(-4, 1.5, 200)
     right.plot(grid, stats.cauchy.pdf(grid, 0, np.sqrt(2) / 2), color="0.5", label="prior")
     draws = idata["posterior"]["delta"].values.ravel()
@@ -83,11 +83,11 @@ def main():
             f"(exact {exact:.3f}), {factor.verdict}"
         )
     curve = pma.prior_sensitivity(full, {"r": SCALES}, model=model, against=reduced)
-    print("\nother scales of the prior:")
+    print("\nlog Bayes factors with other scales of the prior:")
     for r, row in zip(SCALES, curve.itertuples(), strict=True):
         print(
-            f"r = {r:.2f}: log Bayes factor {row.log_bayes_factor:.3f} +- "
-            f"{row.log_bayes_factor_mcse:.3f} (exact {exact_log_bayes_factor(r):.3f}), {row.verdict}"
+            f"r = {r:.2f}: {row.log_bayes_factor:.3f} +- {row.log_bayes_factor_mcse:.3f} "
+            f"(exact {exact_log_bayes_factor(r):.3f}), {row.verdict}"
         )
     (HERE / "output").mkdir(exist_ok=True)
     draw_figure(curve, full, HERE / "output" / "sleep.png")

@@ -3,8 +3,8 @@
     python docs/gallery/update.py              # all pages
     python docs/gallery/update.py sleep cement
 
-A page `NAME.md` shows `examples/NAME.py`, its output `NAME.txt` and its figure `NAME.png`. The pages
-are not executed when the documentation is built.
+A page `NAME.md` shows `examples/NAME.py`, its output `NAME.txt` and its figure `NAME.png`. The
+pages are not executed when the documentation is built.
 """
 
 import argparse

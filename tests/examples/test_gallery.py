@@ -19,7 +19,7 @@ MAX_BYTES = 80_000
 
 # An estimate with its standard error, and the next exact or reference value.
 ESTIMATE = re.compile(
-    r"(-?\d+\.\d+)(?:, 95 %)? \+- (\d+\.?\d*)(?:(?!\+-|\(exact|\(reference).)*"
+    r"(-?\d+\.\d+) \+- (\d+\.?\d*)(?:(?!\+-|\(exact|\(reference).)*"
     r"\((?:exact|reference) (-?\d+\.\d+)(?: \+- (\d+\.\d+))?\)",
     re.DOTALL,
 )
