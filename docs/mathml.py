@@ -16,6 +16,7 @@ THIN_SPACES = r'<mo form="prefix" lspace="0.167em" rspace="0.167em">\1</mo>'
 def mathml(formula: str, display: str) -> str:
     """Convert a formula, and raise an error if a command was not understood."""
     found = FUNCTION.sub(THIN_SPACES, convert(formula, display=display))
+    found = found.replace("negativethinmathspace", "-0.167em")  # MathML Core has no named lengths
     if "\\" in found or "merror" in found:
         raise ValueError(f"latex2mathml cannot convert the formula {formula!r}.")
     return found
