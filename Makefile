@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint format docs benchmarks clean distclean
+.PHONY: help demo test test-slow lint format docs gallery benchmarks clean distclean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,12 @@ docs: $(VENV)/installed-docs  ## execute the code cells and build the documentat
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
+
+# The pages of the gallery show stored results; this runs the scripts anew. CASES= selects some.
+CASES ?=
+
+gallery: $(VENV)/installed-examples  ## run the examples of the gallery and store their output and figures
+	$(BIN)/python docs/gallery/update.py $(CASES)
 
 BENCHMARKS ?= $(filter-out benchmarks/models.py benchmarks/everyday_%,$(wildcard benchmarks/*.py))
 

@@ -1,8 +1,12 @@
 """Sphinx configuration. `make docs` executes every code cell and treats warnings as errors."""
 
+import sys
+
 from pathlib import Path
 
 import pymc_anneal
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the extension `mathml`
 
 project = "pymc_anneal"
 author = "The pymc_anneal developers"
@@ -11,10 +15,10 @@ release = pymc_anneal.__version__
 version = release
 
 extensions = [
+    "mathml",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "sphinxcontrib.bibtex",
 ]
@@ -36,6 +40,9 @@ autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["cards.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"pymc_anneal {release}"
 html_theme_options = {
@@ -44,7 +51,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"**": []}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": []}
 html_show_sourcelink = False
 html_context = {"default_mode": "light"}
 
