@@ -19,9 +19,9 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 
-# Particles to which the mixture is fitted, draws of it that look for mass outside of the support,
+# Particles to which the mixture is fitted, at least and for each coordinate; draws of it that look for mass outside of the support,
 # and the share of the posterior there that matters.
-_PARTICLES, _DRAWS, _LEAST_SHARE = 512, 1024, 1e-3
+_PARTICLES, _PER_COORDINATE, _DRAWS, _LEAST_SHARE = 128, 4, 1024, 1e-3
 
 
 class EndAudit(NamedTuple):
@@ -57,7 +57,8 @@ def audit_end(
         return EndAudit([], 0)
     seed_pick, seed_fit, seed_draws = seed.spawn(3)
     weight = normalised(log_weight)
-    index = np.random.default_rng(seed_pick).choice(len(weight), size=_PARTICLES, p=weight)
+    count = max(_PARTICLES, _PER_COORDINATE * compiled.ndim)
+    index = np.random.default_rng(seed_pick).choice(len(weight), size=count, p=weight)
     fitted = fit_to_particles(compiled, position[index], seed_fit)
     doubts = audit_draws(fitted, position, weight).doubts(
         compiled, "the run between the models missed it; compare the evidences of two runs"

@@ -23,7 +23,9 @@ import numpy as np
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.base.contracts import Path, Transition, check_not_nan
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.evidence.diagnostics import log_weight_variance, weight_pareto_k
+from pymc_anneal.base.seeds import seed_sequence
+from pymc_anneal.evidence.ais import effective_sample_size
+from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.pipeline.reverse import anneal_back
 from pymc_anneal.pipeline.rounds import ForwardStages, build_schedule, path_lengths
@@ -70,7 +72,7 @@ class StartDraws:
 
     def random(self, seed: np.random.SeedSequence, count: int) -> np.ndarray:
         """Return draws at random places, shape ``(count, D)``."""
-        seed_index, seed_rest = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+        seed_index, seed_rest = seed_sequence(seed).spawn(2)
         flat = self.draws.reshape(-1, self.draws.shape[2])
         index = np.random.default_rng(seed_index).integers(len(flat), size=count)
         return self.complete(seed_rest, flat[index])
@@ -102,7 +104,7 @@ class RunFromDraws:
 
 
 def run_from_draws(
-    session: Session, path: Path, start: StartDraws, transition: Transition
+    session: Session, path: Path, start: StartDraws, transition: Transition, near: "Probe"
 ) -> RunFromDraws:
     """Anneal draws along a path.
 
@@ -116,6 +118,8 @@ def run_from_draws(
         The draws.
     transition
         The transition; its parameters that are None are tuned by a pilot.
+    near
+        The probe along the path, whose own evaluations are not counted again.
 
     Returns
     -------
@@ -128,11 +132,11 @@ def run_from_draws(
     """
     if session.settings.fixed_steps is not None:
         return _annealed(session, path, start, transition)
-    probe = _Probe.of(session, path, start)
-    run = _one_step(session, path, start, probe) if probe.near else None
-    if run is None or weight_pareto_k(run.log_weight) > _MAX_TAIL:
-        spent = probe.evaluations + (run.evaluations if run else 0)
-        return _annealed(session, path, start, transition, spent)
+    if not near.one_step:
+        return _annealed(session, path, start, transition)
+    run = _one_step(session, path, start, near)
+    if weight_pareto_k(run.log_weight) > _MAX_TAIL:
+        return _annealed(session, path, start, transition, run.evaluations)
     return run
 
 
@@ -156,12 +160,13 @@ def reverse_weights(
 
 
 @dataclass(frozen=True)
-class _Probe:
+class Probe:
     """The variance of the log weights of one step, and what their dependence costs.
 
     Attributes
     ----------
     variance : float
+        ``S`` with ``n RSE^2 = exp(S) - 1``, for independent draws.
     tail : float
         Pareto k of the weights.
     efficiency : float
@@ -174,19 +179,8 @@ class _Probe:
     efficiency: float
     evaluations: int
 
-    @classmethod
-    def of(cls, session: Session, path: Path, start: StartDraws) -> "_Probe":
-        chains, n, _ = start.draws.shape
-        position = start.spaced(session.seeds.reference, min(n, -(-_PROBE // chains)))
-        log_ratio = log_ratios(path, position)
-        weight = np.exp(log_ratio - log_ratio.max())
-        efficiency = min(1.0, draws_ess(weight) / weight.size) if np.ptp(weight) > 0 else 1.0
-        return cls(
-            log_weight_variance(log_ratio), weight_pareto_k(log_ratio), efficiency, weight.size
-        )
-
     @property
-    def near(self) -> bool:
+    def one_step(self) -> bool:
         """Whether one step is enough."""
         return self.variance <= _NEAR and not self.tail > _MAX_TAIL
 
@@ -196,14 +190,32 @@ class _Probe:
         return int(np.ceil(_MARGIN * needed))
 
 
-def _one_step(session: Session, path: Path, start: StartDraws, probe: _Probe) -> RunFromDraws:
+def probe(path: Path, start: StartDraws, seed: np.random.SeedSequence) -> Probe:
+    """Measure the log weights of one step at some of the draws.
+
+    Raises
+    ------
+    NanDensityError
+        The log ratio of the densities is NaN at a draw.
+    """
+    chains, n, _ = start.draws.shape
+    log_ratio = log_ratios(path, start.spaced(seed, min(n, -(-_PROBE // chains))))
+    if not np.isfinite(log_ratio).any():
+        return Probe(np.inf, np.inf, 1.0, log_ratio.size)
+    weight = np.exp(log_ratio - log_ratio.max())
+    efficiency = min(1.0, draws_ess(weight) / weight.size) if np.ptp(weight) > 0 else 1.0
+    variance = float(np.log(weight.size / effective_sample_size(log_ratio)))
+    return Probe(variance, weight_pareto_k(log_ratio), efficiency, weight.size)
+
+
+def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> RunFromDraws:
     """Importance sampling from the draws."""
     settings = session.settings
-    wanted = max(settings.draws, -(-probe.particles(settings.target_mcse) // settings.chains))
+    wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
     position = start.spaced(session.seeds.rounds, wanted)
     log_weight = log_ratios(path, position)
-    barrier = float(np.sqrt(log_weight_variance(log_weight)))
-    return RunFromDraws(log_weight, position, barrier, probe.evaluations + log_weight.size)
+    barrier = float(np.sqrt(np.log(log_weight.size / effective_sample_size(log_weight))))
+    return RunFromDraws(log_weight, position, barrier, log_weight.size)
 
 
 def _annealed(

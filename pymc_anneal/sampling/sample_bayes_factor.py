@@ -25,6 +25,7 @@ from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.evidence.mean_ratio import mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
@@ -32,7 +33,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.joint_space import JointSpace, join_models
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.audit_end import audit_end
-from pymc_anneal.pipeline.between_models import JointTarget, path_between
+from pymc_anneal.pipeline.between_models import Chosen, JointTarget, choose_coordinates
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.from_draws import (
     RunFromDraws,
@@ -136,7 +137,7 @@ def sample_bayes_factor(
     check_target(target_mcse)
     a, b = as_compiled(model_a), as_compiled(model_b)
     _check_models(a, b)
-    seed_draws, seed_run = seed_sequence(random_seed).spawn(2)
+    seed_draws, seed_choice, seed_run = seed_sequence(random_seed).spawn(3)
     given = {0: draws_a, 1: draws_b}
     spent = 0
     if draws_a is None and draws_b is None:
@@ -162,12 +163,16 @@ def sample_bayes_factor(
         cores=cores,
     )
     kernel = choose_transition(transition, min((a, b), key=lambda m: m.derivatives.order))
+    chosen = choose_coordinates(space, start, seed_choice)
     with open_session(
-        JointTarget(second, space=space), settings, random_seed=seed_run, progressbar=progressbar
+        JointTarget(second, coordinates=chosen.coordinates),
+        settings,
+        random_seed=seed_run,
+        progressbar=progressbar,
     ) as session:
-        between = _Between(session, space, draws, start, kernel)
+        between = _Between(session, chosen, draws, start, kernel)
         ratio = between.one_way() if draws[1] is None else between.both_ways()
-    found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent)
+    found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor")
     return found
@@ -205,16 +210,24 @@ class _Between:
     """Runs between two models, from draws of the first or of both."""
 
     session: Session
-    space: JointSpace
+    chosen: Chosen
     containers: list[Any]
     draws: np.ndarray
     kernel: Transition
+
+    @property
+    def space(self) -> JointSpace:
+        """The two models."""
+        return self.chosen.coordinates.space
 
     def one_way(self) -> _Ratio:
         """Go from the first model to the second, and look for what the particles missed there."""
         run = self._run()
         ratio = mean_ratio(run.log_weight)
-        position = run.position.reshape(-1, self.space.ndim)[:, self.space.columns]
+        # With an infinite variance the spread of the weights understates the error.
+        mcse = max(ratio.mcse, ais_with_tail(run.log_weight)[0].mcse)
+        flat = run.position.reshape(-1, run.position.shape[2])
+        _, position = self.chosen.coordinates.positions(flat)
         seed = self.session.seeds.audit
         audit = audit_end(
             self.space.second, position, run.log_weight.ravel(), self._is_outside, seed
@@ -223,17 +236,17 @@ class _Between:
             **_of_draws(self.containers),
             "the particles": Verdict("do not trust", tuple(audit.doubts)) if audit.doubts else _FINE,
             "the weights": ratio.verdict(_REMEDY),
-            "the error": _missed(ratio.mcse, self.session.settings.target_mcse),
+            "the error": _missed(mcse, self.session.settings.target_mcse),
         }
         evaluations = 2 * run.evaluations + audit.evaluations
-        return _Ratio(ratio.log_mean, ratio.mcse, verdicts, run.barrier, evaluations)
+        return _Ratio(ratio.log_mean, mcse, verdicts, run.barrier, evaluations)
 
     def both_ways(self) -> _Ratio:
         """Go from each model to the other, and combine both directions."""
-        run, path = self._run(), path_between(self.space)
+        run, coordinates = self._run(), self.chosen.coordinates
         other = _regroup(grouped_draws(self.containers[1], self.space.second), len(self.draws))
-        start = StartDraws(other, self.space.complete_second)
-        back, evaluations = reverse_weights(self.session, path, run, start)
+        start = StartDraws(other, coordinates.complete_second)
+        back, evaluations = reverse_weights(self.session, coordinates.path, run, start)
         _check_reverse(back)
         forward = run.log_weight
         terms = bar(forward, back)
@@ -249,13 +262,17 @@ class _Between:
         return _Ratio(estimate.log_evidence, mcse, verdicts, run.barrier, total)
 
     def _run(self) -> RunFromDraws:
-        start = StartDraws(self.draws, self.space.complete_first)
-        return run_from_draws(self.session, path_between(self.space), start, self.kernel)
+        coordinates = self.chosen.coordinates
+        start = StartDraws(self.draws, coordinates.complete_first)
+        return run_from_draws(
+            self.session, coordinates.path, start, self.kernel, self.chosen.probe
+        )
 
     def _is_outside(self, draws: np.ndarray) -> np.ndarray:
         """Whether draws of the second model, shape ``(n, d)``, have density zero in the first."""
-        x = self.space.complete_second(self.session.seeds.prior, draws)
-        return np.isposinf(log_ratios(path_between(self.space), x))
+        coordinates = self.chosen.coordinates
+        z = coordinates.complete_second(self.session.seeds.prior, draws)
+        return np.isposinf(log_ratios(coordinates.path, z))
 
 
 _FINE = Verdict("trust")
