@@ -30,7 +30,6 @@ from pymc_anneal.model.prior_draws import (
     BATCH,
     Compiled,
     add_batch_axis,
-    check_batch,
     compile_python,
     find_rngs,
 )

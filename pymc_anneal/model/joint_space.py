@@ -1,7 +1,7 @@
 """The joint space of two models: the union of their free variables, matched by name.
 
-With ``s`` the variables of both models, ``u`` those of the first alone and ``v`` those of the second
-alone, and ``f``, ``g`` prior times likelihood of the two,
+With ``s`` the variables of both models, ``u`` those of the first alone and ``v`` those of the
+second alone, and ``f``, ``g`` prior times likelihood of the two,
 
     log first(s, u, v)  = log f(s, u) + log p_g(v | s),
     log second(s, u, v) = log g(s, v) + log p_f(u | s),
@@ -78,7 +78,7 @@ class JointSpace:
         return np.concatenate([draws, own], axis=1)
 
     def complete_second(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
-        """Add draws of the first model's own variables to draws of the second, ``(n, d_second)``."""
+        """Add draws of the first model's own variables to draws ``(n, d)`` of the second."""
         x = np.empty((len(draws), self.ndim))
         x[:, self.columns] = draws
         if len(self.only_first.coordinates):

@@ -186,13 +186,13 @@ def _find_exchangeable(model: pm.Model) -> tuple[float, set[Variable]]:
         shape = rv.type.shape
         if not isinstance(model.rvs_to_transforms[rv], Ordered) or None in shape:
             continue
-        if _has_exchangeable_entries(rv):
+        if has_exchangeable_entries(rv):
             sortable.add(rv)
             log_mass -= math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)
     return log_mass, sortable
 
 
-def _has_exchangeable_entries(rv: Variable) -> bool:
+def has_exchangeable_entries(rv: Variable) -> bool:
     """Whether the entries along the last axis are independent with equal parameters."""
     op = rv.owner.op
     if not isinstance(op, RandomVariable) or op.ndim_supp > 0:

@@ -19,9 +19,11 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 
-# Particles to which the mixture is fitted, at least and for each coordinate; draws of it that look for mass outside of the support,
-# and the share of the posterior there that matters.
-_PARTICLES, _PER_COORDINATE, _DRAWS, _LEAST_SHARE = 128, 4, 1024, 1e-3
+# Particles to which the mixture is fitted, at least and for each coordinate.
+_PARTICLES, _PER_COORDINATE = 128, 4
+# Draws of it that look for mass outside of the support, and the share of the posterior there that
+# matters.
+_DRAWS, _LEAST_SHARE = 1024, 1e-3
 
 
 class EndAudit(NamedTuple):

@@ -41,6 +41,8 @@ Complete: TypeAlias = Callable[[np.random.SeedSequence, np.ndarray], np.ndarray]
 # variance of 1.5 one step takes 12 times as many particles as a run at a variance of 1/4, whose
 # moves and pilot take more evaluations than that.
 _PROBE, _NEAR, _MAX_TAIL = 512, 1.5, 0.5
+# Least number of steps where one was too few: a tail that a trial of a few steps does not show.
+_LEAST_STEPS = 10
 # Particles of the pilot.
 _PILOT = 256
 # Particles in excess of those planned, because the variance of a probe is uncertain.
@@ -131,13 +133,12 @@ def run_from_draws(
         The log ratio of the densities is NaN at a draw.
     """
     if session.settings.fixed_steps is not None:
-        return _annealed(session, path, start, transition)
-    if not near.one_step:
-        return _annealed(session, path, start, transition)
-    run = _one_step(session, path, start, near)
-    if weight_pareto_k(run.log_weight) > _MAX_TAIL:
-        return _annealed(session, path, start, transition, run.evaluations)
-    return run
+        return anneal_draws(session, path, start, transition)
+    run = _one_step(session, path, start, near) if near.one_step else None
+    if run is not None and not weight_pareto_k(run.log_weight) > _MAX_TAIL:
+        return run
+    spent = run.evaluations if run else 0
+    return anneal_draws(session, path, start, transition, spent=spent, least_steps=_LEAST_STEPS)
 
 
 def reverse_weights(
@@ -185,7 +186,7 @@ class Probe:
         return self.variance <= _NEAR and not self.tail > _MAX_TAIL
 
     def particles(self, target_mcse: float) -> int:
-        """Number of particles of one step that the wanted error takes."""
+        """Return the number of particles of one step that the wanted error takes."""
         needed = np.expm1(self.variance) / np.expm1(target_mcse**2) / self.efficiency
         return int(np.ceil(_MARGIN * needed))
 
@@ -209,7 +210,7 @@ def probe(path: Path, start: StartDraws, seed: np.random.SeedSequence) -> Probe:
 
 
 def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> RunFromDraws:
-    """Importance sampling from the draws."""
+    """Take one step: importance sampling from the draws."""
     settings = session.settings
     wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
     position = start.spaced(session.seeds.rounds, wanted)
@@ -218,10 +219,19 @@ def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> R
     return RunFromDraws(log_weight, position, barrier, log_weight.size)
 
 
-def _annealed(
-    session: Session, path: Path, start: StartDraws, transition: Transition, spent: int = 0
+def anneal_draws(
+    session: Session,
+    path: Path,
+    start: StartDraws,
+    transition: Transition,
+    *,
+    spent: int = 0,
+    least_steps: int = 1,
 ) -> RunFromDraws:
-    """Pilot, trial, plan and one counted round from the draws."""
+    """Run pilot, trial, plan and one counted round from draws of the first density.
+
+    ``spent`` are evaluations that came before; a planned run has at least ``least_steps``.
+    """
     settings = session.settings
     candidate = RunCandidate("draws", start.random, path)
     pilot = plan = None
@@ -231,7 +241,7 @@ def _annealed(
     if pilot is not None and settings.fixed_steps is None:
         plan = plan_run(session, candidate, pilot)
     tuned = transition if pilot is None else pilot.transition
-    steps = plan.steps if plan else settings.fixed_steps or 0
+    steps = max(plan.steps, least_steps) if plan else settings.fixed_steps or 0
     betas = build_schedule(settings, steps, None if pilot is None else path_lengths(pilot))
     particles = plan.particles if plan else settings.draws * settings.chains
     seed_start, seed_run = session.seeds.rounds.spawn(2)

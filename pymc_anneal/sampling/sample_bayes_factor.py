@@ -234,7 +234,9 @@ class _Between:
         )
         verdicts = {
             **_of_draws(self.containers),
-            "the particles": Verdict("do not trust", tuple(audit.doubts)) if audit.doubts else _FINE,
+            "the particles": Verdict("do not trust", tuple(audit.doubts))
+            if audit.doubts
+            else _FINE,
             "the weights": ratio.verdict(_REMEDY),
             "the error": _missed(mcse, self.session.settings.target_mcse),
         }
@@ -264,9 +266,7 @@ class _Between:
     def _run(self) -> RunFromDraws:
         coordinates = self.chosen.coordinates
         start = StartDraws(self.draws, coordinates.complete_first)
-        return run_from_draws(
-            self.session, coordinates.path, start, self.kernel, self.chosen.probe
-        )
+        return run_from_draws(self.session, coordinates.path, start, self.kernel, self.chosen.probe)
 
     def _is_outside(self, draws: np.ndarray) -> np.ndarray:
         """Whether draws of the second model, shape ``(n, d)``, have density zero in the first."""
