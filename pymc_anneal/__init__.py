@@ -6,7 +6,7 @@ from pymc_anneal.adaptation import fit_reference, laplace_reference
 from pymc_anneal.base import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
 from pymc_anneal.evidence import EvidenceWarning, LogEvidence, Verdict, bridge_evidence
 from pymc_anneal.execution import Checkpoint
-from pymc_anneal.model import CompiledModel, compile_model
+from pymc_anneal.model import Between, CompiledModel, Increasing, compile_model
 from pymc_anneal.paths import (
     CustomPath,
     GaussianReference,
@@ -48,11 +48,14 @@ from pymc_anneal.sampling import (
     MAPEstimate,
     TemperedTransition,
     calibrate,
+    constraint_bayes_factor,
     find_map,
     nested_evidence,
     power_posterior,
     sample_ais,
+    sample_bayes_factor,
     sample_models,
+    update,
 )
 from pymc_anneal.schedules import (
     decelerate,
@@ -77,6 +80,7 @@ from pymc_anneal.transitions import (
 )
 
 __all__ = [
+    "Between",
     "BlackJAXKernel",
     "BlockTransition",
     "Calibration",
@@ -90,6 +94,7 @@ __all__ = [
     "GeometricPath",
     "Gibbs",
     "HMC",
+    "Increasing",
     "KernelState",
     "LogBayesFactor",
     "LogEvidence",
@@ -116,6 +121,7 @@ __all__ = [
     "compare",
     "compare_estimators",
     "compile_model",
+    "constraint_bayes_factor",
     "decelerate",
     "default_transition",
     "find_map",
@@ -148,10 +154,12 @@ __all__ = [
     "report",
     "salakhutdinov_murray_schedule",
     "sample_ais",
+    "sample_bayes_factor",
     "sample_models",
     "savage_dickey",
     "sigmoid_schedule",
     "summary",
+    "update",
     "variational_schedule",
 ]
 

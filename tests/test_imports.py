@@ -267,10 +267,12 @@ def test_cases_cover_every_export() -> None:
     covered = {case.exported for case in [*SCHEDULES, *PATHS, *kernels, *REFERENCES]}
     plots = {name for name in pma.__all__ if name.startswith("plot_")}
     others = plots | {
+        "Between",
         "Calibration",
         "Checkpoint",
         "CompiledModel",
         "EvidenceWarning",
+        "Increasing",
         "KernelState",
         "LogBayesFactor",
         "LogEvidence",
@@ -290,6 +292,7 @@ def test_cases_cover_every_export() -> None:
         "compare_estimators",
         "compile_model",
         "default_transition",
+        "constraint_bayes_factor",
         "find_map",
         "fit_reference",
         "from_sample_smc",
@@ -304,9 +307,11 @@ def test_cases_cover_every_export() -> None:
         "rbm",
         "report",
         "sample_ais",
+        "sample_bayes_factor",
         "sample_models",
         "savage_dickey",
         "summary",
+        "update",
     }
     assert covered | others == set(pma.__all__)
     assert not covered & others

@@ -40,17 +40,18 @@ class BridgeEstimate(NamedTuple):
     reverse_terms: np.ndarray
     reverse_ess: float
 
-    def mcse(self, reverse_ess: float | None = None) -> float:
+    def mcse(self, reverse_ess: float | None = None, forward_ess: float | None = None) -> float:
         """Return the Monte Carlo standard error, by the delta method (Micaletto & Vehtari 2025).
 
         Parameters
         ----------
-        reverse_ess : float, optional
-            Effective number of reverse draws. Default: that of the bridge.
+        reverse_ess, forward_ess : float, optional
+            Effective numbers of draws. Default: that of the bridge, and the number of forward ones.
         """
         f, r = self.forward_terms, self.reverse_terms
         n_reverse = self.reverse_ess if reverse_ess is None else reverse_ess
-        relative = f.var() / (f.size * f.mean() ** 2) + r.var() / (n_reverse * r.mean() ** 2)
+        n_forward = f.size if forward_ess is None else forward_ess
+        relative = f.var() / (n_forward * f.mean() ** 2) + r.var() / (n_reverse * r.mean() ** 2)
         return float(np.sqrt(np.log1p(relative)))
 
     def interval(self, reverse_ess: float | None = None) -> tuple[float, float]:
@@ -161,7 +162,10 @@ def disagreement(log_forward: np.ndarray, log_reverse: np.ndarray) -> float:
 
 
 def reweighting_p_value(
-    log_forward: np.ndarray, log_reverse: np.ndarray, reverse_ess: float | None = None
+    log_forward: np.ndarray,
+    log_reverse: np.ndarray,
+    reverse_ess: float | None = None,
+    forward_ess: float | None = None,
 ) -> float:
     """Test whether the weights turn the log weights of one direction into those of the other.
 
@@ -176,8 +180,8 @@ def reweighting_p_value(
     ----------
     log_forward, log_reverse : ndarray, any shapes
         Log weights of forward runs, and of reverse runs in the forward sense.
-    reverse_ess : float, optional
-        Effective number of reverse runs. Default: their number.
+    reverse_ess, forward_ess : float, optional
+        Effective numbers of runs. Default: their numbers.
 
     Returns
     -------
@@ -186,9 +190,10 @@ def reweighting_p_value(
     """
     a, b = np.ravel(log_forward), np.ravel(log_reverse)
     share = 1.0 if reverse_ess is None else reverse_ess / b.size
+    share_a = 1.0 if forward_ess is None else forward_ess / a.size
     pairs = (a, np.zeros(b.shape)), (np.zeros(a.shape), -b)
     p_values = [
-        _ks_p_value(_WeightedSample.of(a, w_a, 1.0), _WeightedSample.of(b, w_b, share))
+        _ks_p_value(_WeightedSample.of(a, w_a, share_a), _WeightedSample.of(b, w_b, share))
         for w_a, w_b in pairs
     ]
     return min(1.0, 2 * min(p_values))

@@ -5,5 +5,6 @@ the way back to the model's variables. The only folder that knows PyTensor.
 """
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.constraints import Between, Increasing
 
-__all__ = ["CompiledModel", "compile_model"]
+__all__ = ["Between", "CompiledModel", "Increasing", "compile_model"]

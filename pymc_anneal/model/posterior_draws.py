@@ -29,8 +29,13 @@ def posterior_draws(idata: Any, compiled: CompiledModel) -> np.ndarray:
         There is no group ``posterior``, a variable of the model is missing from it, or has another
         number of dimensions than in the model; or the container holds other observed data.
     """
-    posterior = required_group(idata, "posterior", "pymc.sample")
     check_same_data(idata, compiled)
+    return unconstrain_posterior(idata, compiled)
+
+
+def unconstrain_posterior(idata: Any, compiled: CompiledModel) -> np.ndarray:
+    """Return draws as `posterior_draws` does, of a model of these or of other data."""
+    posterior = required_group(idata, "posterior", "pymc.sample")
     values = {str(k): np.asarray(v.transpose("chain", "draw", ...)) for k, v in posterior.items()}
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
     flat = {k: v.reshape(chains * draws, *v.shape[2:]) for k, v in values.items()}

@@ -41,10 +41,10 @@ from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
-_BATCH = 512
+BATCH = 512
 
 # Batches for the mass of a restricted prior: the standard error of log c is below 0.01 for c > 0.1.
-_MASS_BATCHES = 200
+_MASSBATCHES = 200
 
 # Smallest acceptance rate of a restricted prior: about 100 draws are accepted in the estimate of
 # its mass, whose logarithm then has a standard error of 0.1.
@@ -56,7 +56,7 @@ _ROUND_TRIP_TOLERANCE = 1e-6
 
 
 class _Batch(NamedTuple):
-    """A batch of prior draws, one array of shape ``(_BATCH, ...)`` per free variable.
+    """A batch of prior draws, one array of shape ``(BATCH, ...)`` per free variable.
 
     Attributes
     ----------
@@ -74,18 +74,18 @@ class _Batch(NamedTuple):
 
     @property
     def accepted(self) -> np.ndarray:
-        """Whether the transforms map onto each draw, shape ``(_BATCH,)``."""
-        accepted = np.ones(_BATCH, dtype=bool)
+        """Whether the transforms map onto each draw, shape ``(BATCH,)``."""
+        accepted = np.ones(BATCH, dtype=bool)
         for x, y in zip(self.draws, self.returned, strict=True):
             with np.errstate(invalid="ignore"):
                 close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
             close |= x == y  # both infinite: a value that overflows in the model's space
-            accepted &= close.reshape(_BATCH, -1).all(axis=1)
+            accepted &= close.reshape(BATCH, -1).all(axis=1)
         return accepted
 
 
-# A compiled function of PyTensor without arguments.
-_Compiled: TypeAlias = Any
+# A compiled function of PyTensor.
+Compiled: TypeAlias = Any
 
 
 class PriorSampler:
@@ -153,9 +153,9 @@ class PriorSampler:
         return [np.concatenate(v)[:draws] for v in zip(*batches, strict=True)]
 
     def _estimate_mass(self) -> None:
-        seeds = np.random.SeedSequence(1).spawn(_MASS_BATCHES)
+        seeds = np.random.SeedSequence(1).spawn(_MASSBATCHES)
         accepted = sum(int(self._sample(seed).accepted.sum()) for seed in seeds)
-        draws = _BATCH * _MASS_BATCHES
+        draws = BATCH * _MASSBATCHES
         if accepted < _MIN_ACCEPTANCE * draws:
             raise ValueError(
                 f"Of {draws} prior draws only {accepted} lie on the part of the space onto which "
@@ -186,13 +186,13 @@ def _find_exchangeable(model: pm.Model) -> tuple[float, set[Variable]]:
         shape = rv.type.shape
         if not isinstance(model.rvs_to_transforms[rv], Ordered) or None in shape:
             continue
-        if _has_exchangeable_entries(rv):
+        if has_exchangeable_entries(rv):
             sortable.add(rv)
             log_mass -= math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)
     return log_mass, sortable
 
 
-def _has_exchangeable_entries(rv: Variable) -> bool:
+def has_exchangeable_entries(rv: Variable) -> bool:
     """Whether the entries along the last axis are independent with equal parameters."""
     op = rv.owner.op
     if not isinstance(op, RandomVariable) or op.ndim_supp > 0:
@@ -213,8 +213,8 @@ def _compile(
         if rv in sortable
     }
     try:
-        batched = _compile_python(_add_batch_axis(outputs, to_sort))
-        _check_shapes(batched(), outputs)
+        batched = compile_python([], add_batch_axis(outputs, to_sort))
+        check_batch(batched(), outputs)
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         if sortable:
             raise NotImplementedError(
@@ -222,15 +222,20 @@ def _compile(
                 f"in a model whose prior cannot be drawn in batches ({error}). Remove the "
                 "transform, or order the variable by a pm.Potential."
             ) from error
-        return partial(_sample_one_by_one, _compile_python(outputs))
+        return partial(_sample_one_by_one, compile_python([], outputs))
     return partial(_sample_batch, batched)
 
 
-def _add_batch_axis(
-    outputs: Sequence[Variable], to_sort: Mapping[Variable, Ordered]
+def add_batch_axis(
+    outputs: Sequence[Variable],
+    to_sort: Mapping[Variable, Ordered],
+    given: Mapping[Variable, Variable] | None = None,
 ) -> list[Variable]:
-    """Give every random variable of the graph a leading axis of draws."""
-    batched: dict[Variable, Variable] = {}
+    """Give every random variable of the graph a leading axis of `BATCH` draws.
+
+    ``given`` maps inputs of the graph to variables with that axis.
+    """
+    batched: dict[Variable, Variable] = dict(given or {})
     for node in io_toposort([], outputs):
         if not isinstance(node.op, RandomVariable | SymbolicRandomVariable):
             continue
@@ -238,7 +243,7 @@ def _add_batch_axis(
         if any(a in batched for a in ancestors([rv])):
             new = _vectorize_variable(rv, batched)
         else:
-            new = change_dist_size(rv, (_BATCH,), expand=True)
+            new = change_dist_size(rv, (BATCH,), expand=True)
         batched[rv] = _sort(new, to_sort[rv]) if rv in to_sort else new
     return list(vectorize_graph(list(outputs), replace=batched))
 
@@ -271,32 +276,35 @@ def _sort(draws: Variable, transform: Ordered) -> Variable:
     return ascending if transform.ascending else ascending[..., ::-1]
 
 
-def _compile_python(outputs: Sequence[Variable]) -> _Compiled:
+def compile_python(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Compiled:
     """Compile in Python mode: NumPy makes the draws, and other modes compile for seconds."""
-    return pytensor.function([], list(outputs), mode=Mode("py", "fast_compile"))
+    mode = Mode("py", "fast_compile")
+    return pytensor.function(list(inputs), list(outputs), mode=mode, on_unused_input="ignore")
 
 
-def _check_shapes(arrays: Sequence[np.ndarray], outputs: Sequence[Variable]) -> None:
+def check_batch(arrays: Sequence[np.ndarray], outputs: Sequence[Variable]) -> None:
+    """Raise `ValueError` unless the arrays have a leading axis of `BATCH` draws."""
     for array, output in zip(arrays, outputs, strict=True):
-        if array.ndim != output.ndim + 1 or array.shape[0] != _BATCH:
+        if array.ndim != output.ndim + 1 or array.shape[0] != BATCH:
             raise ValueError(f"a batch of draws has shape {array.shape}")
 
 
-def _sample_batch(function: _Compiled, seed: np.random.SeedSequence) -> _Batch:
-    reseed_rngs(_find_rngs(function), seed.generate_state(1, np.uint64)[0])
+def _sample_batch(function: Compiled, seed: np.random.SeedSequence) -> _Batch:
+    reseed_rngs(find_rngs(function), seed.generate_state(1, np.uint64)[0])
     return _unpack(function())
 
 
-def _sample_one_by_one(function: _Compiled, seed: np.random.SeedSequence) -> _Batch:
+def _sample_one_by_one(function: Compiled, seed: np.random.SeedSequence) -> _Batch:
     """Sample draw by draw, for graphs that cannot have an axis of draws."""
-    rngs, rows = _find_rngs(function), []
-    for state in seed.generate_state(_BATCH, np.uint64):
+    rngs, rows = find_rngs(function), []
+    for state in seed.generate_state(BATCH, np.uint64):
         reseed_rngs(rngs, state)
         rows.append(function())
     return _unpack([np.stack(column) for column in zip(*rows, strict=True)])
 
 
-def _find_rngs(function: _Compiled) -> list[Variable]:
+def find_rngs(function: Compiled) -> list[Variable]:
+    """Return the generators of random numbers of a compiled function."""
     shared = function.get_shared()
     return [v for v in shared if isinstance(v.get_value(borrow=True), np.random.Generator)]
 

@@ -53,12 +53,19 @@ class LogBayesFactor:
     verdict : Verdict
         ``"trust"`` if both evidences are trusted; otherwise the worse status of the two, with
         reasons that begin with the name of the model.
+    barrier : float
+        Length of the direct path between the models; NaN if the estimate used none.
+    evaluations : int
+        Evaluations of gradient or density, each of one model at one position; 0 if they were not
+        counted.
     """
 
     log_bayes_factor: float
     mcse: float
     interval: tuple[float, float]
     verdict: Verdict
+    barrier: float = float("nan")
+    evaluations: int = 0
 
     def __repr__(self) -> str:
         """Return a summary of two lines."""
@@ -66,8 +73,14 @@ class LogBayesFactor:
         return (
             f"log Bayes factor {self.log_bayes_factor:.3f} +- {self.mcse:.2g} nats "
             f"(95 % interval {low:.3f} to {high:.3f})\n"
-            f"verdict: {self.verdict}"
+            f"{self._cost()}verdict: {self.verdict}"
         )
+
+    def _cost(self) -> str:
+        if not self.evaluations:
+            return ""
+        barrier = "" if np.isnan(self.barrier) else f"barrier {self.barrier:.1f}, "
+        return f"{barrier}{self.evaluations} evaluations\n"
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks, with the verdict in colour."""
@@ -77,6 +90,8 @@ class LogBayesFactor:
             [
                 ("log Bayes factor", f"{value(self.log_bayes_factor)} ± {self.mcse:.2g} nats"),
                 ("95 % interval", f"{value(low)} to {value(high)}"),
+                *([] if np.isnan(self.barrier) else [("barrier", f"{self.barrier:.1f}")]),
+                *([("evaluations", str(self.evaluations))] if self.evaluations else []),
                 ("verdict", html_verdict(self.verdict.status, self.verdict.reasons)),
             ]
         )

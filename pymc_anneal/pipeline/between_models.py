@@ -1,0 +1,157 @@
+"""The path between two models, and the choice of its coordinates.
+
+There are two: those of the joint space with the priors as pseudo-priors (`model/joint_space.py`),
+which any two models have, and those that map the posteriors onto each other (`pipeline/warp.py`),
+which are better if the posteriors are nearly normal. A probe of some draws measures the variance of
+the log weights of one step along either path; the smaller one is taken.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Protocol
+
+import jax
+import numpy as np
+
+from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.model.joint_space import JointSpace
+from pymc_anneal.paths.between_models import BetweenModels, EndTerms
+from pymc_anneal.pipeline.from_draws import Probe, StartDraws, probe
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.warp import fit_warp
+
+
+class Coordinates(Protocol):
+    """Coordinates ``z`` of the path between two models."""
+
+    @property
+    def space(self) -> JointSpace:
+        """The two models."""
+
+    @property
+    def path(self) -> BetweenModels:
+        """The path from the first model to the second."""
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of gradient or density, of one model each, to find the coordinates."""
+
+    def complete_first(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
+        """Return ``z``, shape ``(n, D)``, of draws of the first model, shape ``(n, d)``."""
+
+    def complete_second(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
+        """Return ``z`` of draws of the second model."""
+
+    def positions(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions of the first and of the second model at ``z``, shapes ``(n, d)``."""
+
+
+@dataclass(frozen=True)
+class OwnPriors:
+    """The coordinates of the joint space: variables that one model lacks have their priors."""
+
+    space: JointSpace
+    evaluations: int = 0
+
+    @property
+    def path(self) -> BetweenModels:
+        """The path from the first model to the second."""
+        return _path(self.space)
+
+    def complete_first(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
+        """Return ``z`` of draws of the first model, the rest drawn from its prior."""
+        return self.space.complete_first(seed, draws)
+
+    def complete_second(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
+        """Return ``z`` of draws of the second model, the rest drawn from its prior."""
+        return self.space.complete_second(seed, draws)
+
+    def positions(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions of the first and of the second model at ``z``."""
+        return z[:, : self.space.first.ndim], z[:, self.space.columns]
+
+
+# JAX caches its programs by function: the same space must give the same function.
+@lru_cache(maxsize=8)
+def _path(space: JointSpace) -> BetweenModels:
+    return BetweenModels(partial(_ends, space))  # type: ignore[arg-type]
+
+
+def _ends(space: JointSpace, x: jax.Array) -> EndTerms:
+    return EndTerms(space.log_first(x), space.log_second(x))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Coordinates, the probe along their path, and the evaluations of the choice."""
+
+    coordinates: Coordinates
+    probe: Probe
+    evaluations: int
+
+
+def choose_coordinates(
+    space: JointSpace, draws: np.ndarray, seed: np.random.SeedSequence
+) -> Chosen:
+    """Choose the coordinates along whose path the weights are most even.
+
+    Parameters
+    ----------
+    space
+        The two models.
+    draws : ndarray, shape (chains, n, d)
+        Draws of the first.
+    seed
+        Source of randomness.
+
+    Raises
+    ------
+    ValueError
+        A log density is NaN at a draw.
+    """
+    seed_fit, seed_probe = seed.spawn(2)
+    own = OwnPriors(space)
+    try:
+        probes: list[tuple[Coordinates, Probe]] = [(own, _probe(own, draws, seed_probe))]
+    except NanDensityError as error:
+        target = JointTarget(space.second, coordinates=own)
+        raise ValueError(target.explain_nan(error.position)) from error
+    warp = fit_warp(space, draws.reshape(-1, draws.shape[2]), seed_fit)
+    if warp is not None:
+        try:
+            probes.append((warp, _probe(warp, draws, seed_probe)))
+        except NanDensityError:  # far from the posteriors
+            pass
+    spent = sum(2 * p.evaluations for _, p in probes) + sum(c.evaluations for c, _ in probes)
+    return Chosen(*min(probes, key=_unevenness), spent)
+
+
+def _unevenness(pair: tuple[Coordinates, Probe]) -> tuple[bool, float]:
+    """Sort paths whose weights have a heavy tail behind the others."""
+    return not pair[1].one_step, pair[1].variance
+
+
+def _probe(coordinates: Coordinates, draws: np.ndarray, seed: np.random.SeedSequence) -> Probe:
+    return probe(coordinates.path, StartDraws(draws, coordinates.complete_first), seed)
+
+
+@dataclass(frozen=True)
+class JointTarget(ModelTarget):
+    """The second of two models as the target of a run between them.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+        Those of the path.
+    """
+
+    coordinates: Coordinates | None = None
+
+    def explain_nan(self, position: np.ndarray) -> str:
+        """Say which term of which model is NaN at a position ``z`` of shape ``(D,)``."""
+        coordinates = self.coordinates
+        assert coordinates is not None  # a default is needed behind those of the base class
+        x = [positions[0] for positions in coordinates.positions(position[None])]
+        models = coordinates.space.first, coordinates.space.second
+        which = int(np.isnan(float(models[1].log_terms(x[1]).log_posterior)))
+        return models[which].explain_nan(x[which])

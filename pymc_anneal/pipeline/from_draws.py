@@ -1,0 +1,273 @@
+"""Annealing from draws of one density to another one, with the error of the draws.
+
+From draws ``x`` of the density at ``beta = 0`` (autocorrelated, or with copies as resampling makes
+them), the mean of the weights estimates the ratio of the normalisers,
+
+    E[w] = Z_1 / Z_0,
+
+without bias for exact draws, whatever the number of steps (Neal 2001, section 5; Crooks 1998).
+Particles start at evenly spaced draws, in the order of the chains, so that the effective sample
+size of their weights accounts for the dependence of the draws.
+
+If the two densities are near, one step is enough: importance sampling, without transitions. A probe
+of some of the draws decides; it is not counted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import jax
+import numpy as np
+
+from pymc_anneal.base.arviz_compat import draws_ess
+from pymc_anneal.base.contracts import Path, Transition, check_not_nan
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import seed_sequence
+from pymc_anneal.evidence.ais import effective_sample_size
+from pymc_anneal.evidence.diagnostics import weight_pareto_k
+from pymc_anneal.execution.blocks import make_blocks
+from pymc_anneal.pipeline.reverse import anneal_back
+from pymc_anneal.pipeline.rounds import ForwardStages, build_schedule, path_lengths
+from pymc_anneal.pipeline.run import pilot_required
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.trial import plan_run
+
+# From a seed and draws of shape (n, d) to positions of shape (n, D) on the path.
+Complete: TypeAlias = Callable[[np.random.SeedSequence, np.ndarray], np.ndarray]
+
+# Draws of the probe; variance of the log weights and Pareto k up to which one step is taken. At a
+# variance of 1.5 one step takes 12 times as many particles as a run at a variance of 1/4, whose
+# moves and pilot take more evaluations than that.
+_PROBE, _NEAR, _MAX_TAIL = 512, 1.5, 0.5
+# Least number of steps where one was too few: a tail that a trial of a few steps does not show.
+_LEAST_STEPS = 10
+# Particles of the pilot.
+_PILOT = 256
+# Particles in excess of those planned, because the variance of a probe is uncertain.
+_MARGIN = 1.2
+# Positions that are evaluated at a time.
+_BATCH = 512
+
+
+@dataclass(frozen=True, eq=False)
+class StartDraws:
+    """Draws of the density at ``beta = 0``.
+
+    Attributes
+    ----------
+    draws : ndarray, shape (chains, n, d)
+    complete : Callable
+        Adds the coordinates that are drawn independently, given those of the draws.
+    """
+
+    draws: np.ndarray
+    complete: Complete
+
+    def spaced(self, seed: np.random.SeedSequence, count: int) -> np.ndarray:
+        """Return evenly spaced draws, ``count`` of each chain, shape ``(chains, count, D)``."""
+        chains, n, _ = self.draws.shape
+        index = np.linspace(0, n - 1, count).round().astype(int)
+        rows = self.draws[:, index].reshape(chains * count, -1)
+        return self.complete(seed, rows).reshape(chains, count, -1)
+
+    def random(self, seed: np.random.SeedSequence, count: int) -> np.ndarray:
+        """Return draws at random places, shape ``(count, D)``."""
+        seed_index, seed_rest = seed_sequence(seed).spawn(2)
+        flat = self.draws.reshape(-1, self.draws.shape[2])
+        index = np.random.default_rng(seed_index).integers(len(flat), size=count)
+        return self.complete(seed_rest, flat[index])
+
+
+@dataclass(frozen=True, eq=False)
+class RunFromDraws:
+    """A run from draws.
+
+    Attributes
+    ----------
+    log_weight : ndarray, shape (chains, particles)
+        In nats.
+    position : ndarray, shape (chains, particles, D)
+        Particles after the last step.
+    barrier : float
+        Length of the path.
+    evaluations : int
+        Evaluations of gradient or density along the path.
+    forward : ForwardStages or None
+        The stages of a run of more than one step.
+    """
+
+    log_weight: np.ndarray
+    position: np.ndarray
+    barrier: float
+    evaluations: int
+    forward: ForwardStages | None = None
+
+
+def run_from_draws(
+    session: Session, path: Path, start: StartDraws, transition: Transition, near: "Probe"
+) -> RunFromDraws:
+    """Anneal draws along a path.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds. Its number of chains is that of the draws.
+    path
+        A path whose first density is that of the draws.
+    start
+        The draws.
+    transition
+        The transition; its parameters that are None are tuned by a pilot.
+    near
+        The probe along the path, whose own evaluations are not counted again.
+
+    Returns
+    -------
+    RunFromDraws
+
+    Raises
+    ------
+    NanDensityError
+        The log ratio of the densities is NaN at a draw.
+    """
+    if session.settings.fixed_steps is not None:
+        return anneal_draws(session, path, start, transition)
+    run = _one_step(session, path, start, near) if near.one_step else None
+    if run is not None and not weight_pareto_k(run.log_weight) > _MAX_TAIL:
+        return run
+    spent = run.evaluations if run else 0
+    return anneal_draws(session, path, start, transition, spent=spent, least_steps=_LEAST_STEPS)
+
+
+def reverse_weights(
+    session: Session, path: Path, run: RunFromDraws, start: StartDraws
+) -> tuple[np.ndarray, int]:
+    """Anneal draws of the last density back to the first.
+
+    Returns
+    -------
+    ndarray, shape (chains, particles)
+        Log weights that the run would have given the trajectories, in nats.
+    int
+        Evaluations of gradient or density.
+    """
+    position = start.spaced(session.seeds.reverse, run.log_weight.shape[1])
+    if run.forward is None:
+        return log_ratios(path, position), position[..., 0].size
+    back = anneal_back(session, run.forward, position, session.seeds.audit)
+    return -back.log_weight, back.evaluations
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The variance of the log weights of one step, and what their dependence costs.
+
+    Attributes
+    ----------
+    variance : float
+        ``S`` with ``n RSE^2 = exp(S) - 1``, for independent draws.
+    tail : float
+        Pareto k of the weights.
+    efficiency : float
+        Effective sample size of the weights of dependent draws over that of independent ones.
+    evaluations : int
+    """
+
+    variance: float
+    tail: float
+    efficiency: float
+    evaluations: int
+
+    @property
+    def one_step(self) -> bool:
+        """Whether one step is enough."""
+        return self.variance <= _NEAR and not self.tail > _MAX_TAIL
+
+    def particles(self, target_mcse: float) -> int:
+        """Return the number of particles of one step that the wanted error takes."""
+        needed = np.expm1(self.variance) / np.expm1(target_mcse**2) / self.efficiency
+        return int(np.ceil(_MARGIN * needed))
+
+
+def probe(path: Path, start: StartDraws, seed: np.random.SeedSequence) -> Probe:
+    """Measure the log weights of one step at some of the draws.
+
+    Raises
+    ------
+    NanDensityError
+        The log ratio of the densities is NaN at a draw.
+    """
+    chains, n, _ = start.draws.shape
+    log_ratio = log_ratios(path, start.spaced(seed, min(n, -(-_PROBE // chains))))
+    if not np.isfinite(log_ratio).any():
+        return Probe(np.inf, np.inf, 1.0, log_ratio.size)
+    weight = np.exp(log_ratio - log_ratio.max())
+    efficiency = min(1.0, draws_ess(weight) / weight.size) if np.ptp(weight) > 0 else 1.0
+    variance = float(np.log(weight.size / effective_sample_size(log_ratio)))
+    return Probe(variance, weight_pareto_k(log_ratio), efficiency, weight.size)
+
+
+def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> RunFromDraws:
+    """Take one step: importance sampling from the draws."""
+    settings = session.settings
+    wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
+    position = start.spaced(session.seeds.rounds, wanted)
+    log_weight = log_ratios(path, position)
+    barrier = float(np.sqrt(np.log(log_weight.size / effective_sample_size(log_weight))))
+    return RunFromDraws(log_weight, position, barrier, log_weight.size)
+
+
+def anneal_draws(
+    session: Session,
+    path: Path,
+    start: StartDraws,
+    transition: Transition,
+    *,
+    spent: int = 0,
+    least_steps: int = 1,
+) -> RunFromDraws:
+    """Run pilot, trial, plan and one counted round from draws of the first density.
+
+    ``spent`` are evaluations that came before; a planned run has at least ``least_steps``.
+    """
+    settings = session.settings
+    candidate = RunCandidate("draws", start.random, path)
+    pilot = plan = None
+    if pilot_required(settings, transition):
+        seed = session.seeds.pilot
+        pilot = session.short_pilot(candidate, transition, seed, _PILOT, np.inf)
+    if pilot is not None and settings.fixed_steps is None:
+        plan = plan_run(session, candidate, pilot)
+    tuned = transition if pilot is None else pilot.transition
+    steps = max(plan.steps, least_steps) if plan else settings.fixed_steps or 0
+    betas = build_schedule(settings, steps, None if pilot is None else path_lengths(pilot))
+    particles = plan.particles if plan else settings.draws * settings.chains
+    seed_start, seed_run = session.seeds.rounds.spawn(2)
+    m = settings.block_draws
+    position = start.spaced(seed_start, m * -(-particles // (settings.chains * m)))
+    blocks = make_blocks(path, tuned, betas, position, m, seed_run)
+    run = session.anneal_fully("Annealing", blocks)
+    forward = ForwardStages(candidate, pilot, plan, tuned, (run,))
+    barrier = np.nan if pilot is None else pilot.barrier
+    evaluations = spent + (pilot.evaluations if pilot else 0) + forward.evaluations
+    return RunFromDraws(run.log_weight, run.position, barrier, evaluations, forward)
+
+
+@double_precision
+def log_ratios(path: Path, position: np.ndarray) -> np.ndarray:
+    """Return ``log f_1 - log f_0`` at positions of shape ``(..., D)``, in nats, shape ``(...)``."""
+    flat = position.reshape(-1, position.shape[-1])
+    parts = []
+    for first in range(0, len(flat), _BATCH):
+        rows = np.arange(first, first + _BATCH).clip(max=len(flat) - 1)
+        parts.append(np.asarray(_batch(path, flat[rows])))
+    values = np.concatenate(parts)[: len(flat)]
+    check_not_nan(values, flat)
+    return values.reshape(position.shape[:-1])
+
+
+@jax.jit
+def _batch(path: Path, position: jax.Array) -> jax.Array:
+    return path.log_ratio(path.evaluate(position), 0.0, 1.0)

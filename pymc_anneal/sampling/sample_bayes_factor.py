@@ -1,0 +1,343 @@
+"""`sample_bayes_factor`: the Bayes factor of two models along a direct path between them.
+
+Two models that share most of their parameters have posteriors that are closer to each other than
+either is to the prior. On their joint space (`model/joint_space.py`) the particles go from the
+posterior of one model to that of the other,
+
+    f_beta = f_a^(1 - beta) f_b^beta,    E[w] = Z_b / Z_a
+
+(Lartillot & Philippe 2006, eq. 11; Neal 2001). The start are posterior draws of one model; with
+draws of both, the second direction is run as well, and Bennett's acceptance ratio combines them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from scipy.stats import norm
+
+from pymc_anneal.base.arguments import check_target
+from pymc_anneal.base.arviz_compat import Container, draws_ess, has_group
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.data_hash import hash_data
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
+from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
+from pymc_anneal.evidence.mean_ratio import mean_ratio
+from pymc_anneal.evidence.posterior_density import grouped_draws
+from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.joint_space import JointSpace, join_models
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.pipeline.audit_end import audit_end
+from pymc_anneal.pipeline.between_models import Chosen, JointTarget, choose_coordinates
+from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
+from pymc_anneal.pipeline.from_draws import (
+    RunFromDraws,
+    StartDraws,
+    log_ratios,
+    reverse_weights,
+    run_from_draws,
+)
+from pymc_anneal.pipeline.session import Session, open_session
+from pymc_anneal.pipeline.settings import Settings, Steps
+from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.sampling.sample_ais import sample_ais
+
+# Least number of particles, over all chains.
+_PARTICLES = 400
+# Level of the test that the weights turn one direction into the other: false alarms in about one
+# run of 10,000.
+_REWEIGHTING_LEVEL = 1e-4
+_REMEDY = "the models are too far apart for this path; take more steps, or compare two evidences"
+
+
+def sample_bayes_factor(
+    model_a: pm.Model | CompiledModel,
+    model_b: pm.Model | CompiledModel,
+    *,
+    draws_a: Container | None = None,
+    draws_b: Container | None = None,
+    target_mcse: float = 0.1,
+    steps: Steps = "auto",
+    transition: TransitionName | Transition = "auto",
+    cores: int | None = None,
+    random_seed: RandomSeed = None,
+    progressbar: bool = True,
+    warnings: bool = True,
+) -> LogBayesFactor:
+    """Estimate the log Bayes factor of two models along a direct path between their posteriors.
+
+    For models that share most of their parameters: a covariate more or less, another likelihood
+    or prior, pooled against hierarchical. Variables are matched by name. A variable that only one
+    model has is drawn from its prior in the other one, which does not change the Bayes factor.
+
+    Parameters
+    ----------
+    model_a, model_b : pymc.Model or CompiledModel
+        Models of the same data, without discrete variables.
+    draws_a, draws_b : InferenceData or DataTree, optional
+        Posterior draws of the models, from :func:`pymc.sample` or :func:`sample_ais`. With those
+        of one model, particles go from it to the other; with both, in both directions. Default:
+        :func:`sample_ais` runs for the model of fewer parameters.
+    target_mcse : float
+        Wanted Monte Carlo standard error of the log Bayes factor, in nats.
+    steps : int or "auto"
+        Number of steps between the models, or "auto": planned for ``target_mcse``; a single one
+        (importance sampling) if the posteriors are near.
+    transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+        As for :func:`sample_ais`.
+    cores : int, optional
+        Worker threads. Default: the available processors.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        The same seed gives the same result.
+    progressbar : bool
+        Whether to show progress.
+    warnings : bool
+        Whether to warn if the verdict is not "trust".
+
+    Returns
+    -------
+    LogBayesFactor
+        ``log Z_a - log Z_b`` in nats, positive if the data favour ``model_a``. For exact draws of
+        one model, the ratio of the evidences (the other over this one) is unbiased; the error
+        accounts for autocorrelated draws. Errors of the draws themselves (a chain that missed a
+        mode) are not seen from draws of one model.
+
+    Raises
+    ------
+    ValueError
+        The models are of different observed data; a variable of both has another shape or another
+        transform in one of them; draws are not of their model; or draws of one model have a
+        density of zero in the other.
+    NotImplementedError
+        A model has discrete variables or a prior whose density is not normalised.
+
+    Warns
+    -----
+    EvidenceWarning
+        The verdict is not "trust".
+
+    References
+    ----------
+    Lartillot & Philippe (2006), Computing Bayes factors using thermodynamic integration, eq. 11.
+    Baele, Lemey & Vansteelandt (2013), Make the most of your samples: Bayes factor estimators for
+    high-dimensional models of sequence evolution. Bennett (1976), Efficient estimation of free
+    energy differences from Monte Carlo data.
+
+    Examples
+    --------
+    >>> idata = pymc.sample(model=pooled)
+    >>> pymc_anneal.sample_bayes_factor(pooled, hierarchical, draws_a=idata)
+    """
+    check_target(target_mcse)
+    a, b = as_compiled(model_a), as_compiled(model_b)
+    _check_models(a, b)
+    seed_draws, seed_choice, seed_run = seed_sequence(random_seed).spawn(3)
+    given = {0: draws_a, 1: draws_b}
+    spent = 0
+    if draws_a is None and draws_b is None:
+        source = 0 if a.ndim <= b.ndim else 1
+        given[source] = sample_ais(
+            (a, b)[source],
+            cores=cores,
+            random_seed=seed_draws,
+            progressbar=progressbar,
+            warnings=False,
+        )
+        spent = int(given[source]["evidence"]["evaluations"])
+    backward = given[0] is None  # the path goes from b to a
+    first, second = (b, a) if backward else (a, b)
+    space = join_models(first, second)
+    draws = [given[1], given[0]] if backward else [given[0], given[1]]
+    start = grouped_draws(draws[0], first)
+    settings = Settings(
+        draws=-(-_PARTICLES // len(start)),
+        chains=len(start),
+        steps=steps,
+        target_mcse=target_mcse,
+        cores=cores,
+    )
+    kernel = choose_transition(transition, min((a, b), key=lambda m: m.derivatives.order))
+    chosen = choose_coordinates(space, start, seed_choice)
+    with open_session(
+        JointTarget(second, coordinates=chosen.coordinates),
+        settings,
+        random_seed=seed_run,
+        progressbar=progressbar,
+    ) as session:
+        between = _Between(session, chosen, draws, start, kernel)
+        ratio = between.one_way() if draws[1] is None else between.both_ways()
+    found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
+    if warnings:
+        warn_unless_trusted(found.verdict, "log Bayes factor")
+    return found
+
+
+def _check_models(a: CompiledModel, b: CompiledModel) -> None:
+    for compiled in (a, b):
+        compiled.require_normalised("A path between two models")
+    found = [hash_data(m.observed_data()) for m in (a, b)]
+    if all(found) and found[0] != found[1]:
+        raise ValueError(
+            f"The models are of different observed data: {_describe(a)} (hash {found[0]}) and "
+            f"{_describe(b)} (hash {found[1]}). A Bayes factor compares models of the same data."
+        )
+
+
+def _describe(compiled: CompiledModel) -> str:
+    shapes = [f"'{k}' of shape {np.shape(v)}" for k, v in compiled.observed_data().items()]
+    return ", ".join(shapes) or "no data"
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """Log ratio of the normalisers at the end and at the start of the path, in nats."""
+
+    value: float
+    mcse: float
+    verdicts: dict[str, Verdict]
+    barrier: float
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class _Between:
+    """Runs between two models, from draws of the first or of both."""
+
+    session: Session
+    chosen: Chosen
+    containers: list[Any]
+    draws: np.ndarray
+    kernel: Transition
+
+    @property
+    def space(self) -> JointSpace:
+        """The two models."""
+        return self.chosen.coordinates.space
+
+    def one_way(self) -> _Ratio:
+        """Go from the first model to the second, and look for what the particles missed there."""
+        run = self._run()
+        ratio = mean_ratio(run.log_weight)
+        # With an infinite variance the spread of the weights understates the error.
+        mcse = max(ratio.mcse, ais_with_tail(run.log_weight)[0].mcse)
+        flat = run.position.reshape(-1, run.position.shape[2])
+        _, position = self.chosen.coordinates.positions(flat)
+        seed = self.session.seeds.audit
+        audit = audit_end(
+            self.space.second, position, run.log_weight.ravel(), self._is_outside, seed
+        )
+        verdicts = {
+            **_of_draws(self.containers),
+            "the particles": Verdict("do not trust", tuple(audit.doubts))
+            if audit.doubts
+            else _FINE,
+            "the weights": ratio.verdict(_REMEDY),
+            "the error": _missed(mcse, self.session.settings.target_mcse),
+        }
+        evaluations = 2 * run.evaluations + audit.evaluations
+        return _Ratio(ratio.log_mean, mcse, verdicts, run.barrier, evaluations)
+
+    def both_ways(self) -> _Ratio:
+        """Go from each model to the other, and combine both directions."""
+        run, coordinates = self._run(), self.chosen.coordinates
+        other = _regroup(grouped_draws(self.containers[1], self.space.second), len(self.draws))
+        start = StartDraws(other, coordinates.complete_second)
+        back, evaluations = reverse_weights(self.session, coordinates.path, run, start)
+        _check_reverse(back)
+        forward = run.log_weight
+        terms = bar(forward, back)
+        ess_f, ess_r = (_capped_ess(t) for t in (terms.forward_terms, terms.reverse_terms))
+        estimate = bar(forward, back, ess_r)
+        mcse = estimate.mcse(ess_r, ess_f)
+        verdicts = {
+            **_of_draws(self.containers),
+            "the two directions": _agreement(forward, back, ess_r, ess_f),
+            "the error": _missed(mcse, self.session.settings.target_mcse),
+        }
+        total = 2 * (run.evaluations + evaluations)
+        return _Ratio(estimate.log_evidence, mcse, verdicts, run.barrier, total)
+
+    def _run(self) -> RunFromDraws:
+        coordinates = self.chosen.coordinates
+        start = StartDraws(self.draws, coordinates.complete_first)
+        return run_from_draws(self.session, coordinates.path, start, self.kernel, self.chosen.probe)
+
+    def _is_outside(self, draws: np.ndarray) -> np.ndarray:
+        """Whether draws of the second model, shape ``(n, d)``, have density zero in the first."""
+        coordinates = self.chosen.coordinates
+        z = coordinates.complete_second(self.session.seeds.prior, draws)
+        return np.isposinf(log_ratios(coordinates.path, z))
+
+
+_FINE = Verdict("trust")
+
+
+def _capped_ess(terms: np.ndarray) -> float:
+    return min(draws_ess(terms), float(terms.size)) if np.ptp(terms) > 0 else float(terms.size)
+
+
+def _regroup(draws: np.ndarray, chains: int) -> np.ndarray:
+    """Return draws of shape ``(other chains, n, d)`` as another number of chains, in order."""
+    if len(draws) == chains:
+        return draws
+    flat = draws.reshape(-1, draws.shape[2])
+    size = len(flat) // chains
+    return flat[: chains * size].reshape(chains, size, -1)
+
+
+def _check_reverse(log_weight: np.ndarray) -> None:
+    outside = int(np.isposinf(log_weight).sum())
+    if outside:
+        raise ValueError(
+            f"{outside} of {log_weight.size} draws of one model have a density of zero in the "
+            "other: no direct path leads there. Compare the evidences of two runs of sample_ais."
+        )
+
+
+def _agreement(a: np.ndarray, b: np.ndarray, reverse_ess: float, forward_ess: float) -> Verdict:
+    """Return whether the two directions agree."""
+    score = abs(disagreement(a, b))
+    if score > MAX_DISAGREEMENT:
+        return Verdict(
+            "do not trust", (f"they contradict each other by {score:.1f} standard errors",)
+        )
+    if reweighting_p_value(a, b, reverse_ess, forward_ess) < _REWEIGHTING_LEVEL:
+        return Verdict("do not trust", ("one leaves out a part of what the other one samples",))
+    return _FINE
+
+
+def _missed(mcse: float, target: float) -> Verdict:
+    if mcse <= target:
+        return _FINE
+    times = (mcse / target) ** 2
+    reason = f"{mcse:.3g} nats, above the target {target:.3g}; take {times:.1f} times the draws"
+    return Verdict("more draws needed", (reason,))
+
+
+def _of_draws(containers: list[Any]) -> dict[str, Verdict]:
+    """Return the verdicts on the runs that the draws come from, if they are doubtful."""
+    found = {}
+    for number, idata in enumerate(containers):
+        if idata is not None and has_group(idata, "evidence"):
+            verdict = log_evidence(idata).verdict
+            if verdict.status == "do not trust":
+                found[f"the draws ({'start' if number == 0 else 'end'})"] = verdict
+    return found
+
+
+def _log_bayes_factor(ratio: _Ratio, sign: float, spent: int) -> LogBayesFactor:
+    value, half = sign * ratio.value, float(norm.ppf(0.975)) * ratio.mcse
+    return LogBayesFactor(
+        log_bayes_factor=value,
+        mcse=ratio.mcse,
+        interval=(value - half, value + half),
+        verdict=combined_verdict(ratio.verdicts),
+        barrier=ratio.barrier,
+        evaluations=ratio.evaluations + spent,
+    )

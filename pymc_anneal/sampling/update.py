@@ -1,0 +1,75 @@
+"""`update`: the evidence of a model with more data, from the posterior without them.
+
+For data in blocks ``y_1, ..., y_T`` the evidence is a product of predictive densities (Dawid 1984),
+
+    log p(y_1, ..., y_T) = sum_t log p(y_t | y_1, ..., y_{t-1}),
+
+each the difference of two log evidences. The posterior after one block is a good reference for the
+next one: the path from it is short, and there is no survey from the prior.
+"""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_anneal.adaptation.fit_reference import fit_to_draws
+from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.posterior_draws import unconstrain_posterior
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.sampling.sample_ais import sample_ais
+
+# Draws to which the reference is fitted.
+_FITTED = 1024
+
+
+def update(
+    idata: Container, model: pm.Model | CompiledModel | None = None, **settings: Any
+) -> Container:
+    """Run :func:`sample_ais` for a model with more data, from the posterior of fewer.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        Result of :func:`sample_ais`, :func:`update` or :func:`pymc.sample` for a model with the
+        same free variables and prior, and other data.
+    model : pymc.Model or CompiledModel, optional
+        The model with all data, old and new. Default: the model on the context stack.
+    **settings
+        Arguments of :func:`sample_ais`, except ``reference`` and ``path``.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        As :func:`sample_ais`. Its log evidence is that of all data; minus that of `idata`, it is
+        the log predictive density of the new data given the old ones. Both have independent errors,
+        and the evidence is unbiased whatever the old draws are: they only set the start.
+
+    Raises
+    ------
+    ValueError
+        A free variable of the model is missing from the draws, or has another shape.
+    NotImplementedError
+        The model has discrete variables, or a prior whose density is not normalised.
+    TypeError
+        `settings` contain the reference.
+
+    References
+    ----------
+    Dawid (1984), Statistical theory: the prequential approach. Chopin (2002), A sequential particle
+    filter method for static models.
+
+    Examples
+    --------
+    >>> monday = pymc_anneal.sample_ais(model_of_monday)
+    >>> week = pymc_anneal.update(monday, model_of_the_week)
+    """
+    if "reference" in settings:
+        raise TypeError("`reference` is fitted to the old draws: use sample_ais to choose another.")
+    compiled = as_compiled(model)
+    compiled.require_normalised("An update from a fitted posterior")
+    draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
+    spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
+    reference = fit_to_draws(compiled, draws[spaced], "student_t")
+    return sample_ais(model=compiled, reference=reference, **settings)

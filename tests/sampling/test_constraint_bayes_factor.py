@@ -1,0 +1,180 @@
+"""Bayes factors of orders and intervals: exact masses, tiny ones, coverage, a wrong twin."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import integrate, stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.pipeline import constraint_mass
+from pymc_anneal.results.container import dataset
+
+PRIOR_SD, ERROR = 2.0, 0.5
+VARIANCE = 1 / (1 / ERROR**2 + 1 / PRIOR_SD**2)
+
+
+def means(observed: list[float]) -> pm.Model:
+    """Independent normal means, one observation each."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, PRIOR_SD, shape=len(observed))
+        pm.Normal("y", mu, ERROR, observed=np.array(observed))
+    return model
+
+
+def exact_draws(observed: list[float], seed: int, draws: int = 1000) -> object:
+    rng = np.random.default_rng(seed)
+    centre = VARIANCE * np.array(observed) / ERROR**2
+    x = rng.normal(centre, VARIANCE**0.5, (4, draws, len(observed)))
+    return container({"posterior": dataset({"mu": x}, ("chain", "draw"))})
+
+
+def log_mass_of_order(observed: list[float]) -> float:
+    """Posterior mass of increasing means, one integral after the other."""
+    centre, sd = VARIANCE * np.array(observed) / ERROR**2, VARIANCE**0.5
+    x = np.linspace(centre.min() - 9 * sd, centre.max() + 9 * sd, 20_001)
+    below = np.ones_like(x)
+    for mean in centre:
+        below = integrate.cumulative_trapezoid(stats.norm(mean, sd).pdf(x) * below, x, initial=0)
+    return float(np.log(below[-1]))
+
+
+ORDERED, REVERSED = [0.0, 0.3, 0.8, 1.0, 1.6], [1.6, 1.0, 0.8, 0.3, 0.0]
+
+
+class TestFiveMeans:
+    @pytest.mark.parametrize("observed", [ORDERED, REVERSED])
+    def test_bayes_factor(self, observed: list[float]) -> None:
+        exact = log_mass_of_order(observed) + math.log(120)
+        found = pma.constraint_bayes_factor(
+            exact_draws(observed, 1),
+            pma.Increasing("mu"),
+            model=means(observed),
+            random_seed=1,
+            progressbar=False,
+        )
+        assert found.verdict.trusted
+        assert found.mcse < 0.12
+        assert abs(found.log_bayes_factor - exact) < 3 * found.mcse
+
+    def test_the_reversed_order_is_tiny(self) -> None:
+        assert log_mass_of_order(REVERSED) < math.log(1e-6)
+
+    def test_estimated_prior_mass(self) -> None:
+        exact = log_mass_of_order(ORDERED) + math.log(120)
+        found = pma.constraint_bayes_factor(
+            exact_draws(ORDERED, 1),
+            lambda values: values["mu"][1:] - values["mu"][:-1],
+            model=means(ORDERED),
+            random_seed=1,
+            progressbar=False,
+        )
+        assert found.verdict.trusted
+        assert 0.01 < found.mcse < 0.15
+        assert abs(found.log_bayes_factor - exact) < 3 * found.mcse
+
+    def test_without_the_indicator_at_the_end_it_is_wrong(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The twin counts particles that end outside; with a weak penalty many do."""
+        monkeypatch.setattr(constraint_mass, "_PENALTY", 2.0)
+        run = {"model": means(REVERSED), "random_seed": 1, "progressbar": False}
+        given, order = exact_draws(REVERSED, 1), pma.Increasing("mu")
+        exact = log_mass_of_order(REVERSED) + math.log(120)
+        weak = pma.constraint_bayes_factor(given, order, **run, warnings=False)
+        monkeypatch.setattr(constraint_mass, "_is_outside", lambda slacks: slacks[:, 0] == np.inf)
+        twin = pma.constraint_bayes_factor(given, order, **run, warnings=False)
+        assert abs(twin.log_bayes_factor - exact) > 10 * twin.mcse
+        assert weak.log_bayes_factor < twin.log_bayes_factor - 1
+
+
+class TestPriorMass:
+    def mass(self, constraint: object) -> float | None:
+        with pm.Model() as model:
+            pm.Normal("a", 0, [1.0, 2.0])
+            pm.Normal("b", 0, 1, shape=4)
+            scale = pm.HalfNormal("scale", 1)
+            pm.Normal("child", 0, scale)
+            pm.Gamma("g", 2, 1)
+        return constraint.log_prior_mass(as_compiled(model))
+
+    def test_exact(self) -> None:
+        assert self.mass(pma.Increasing("b")) == pytest.approx(-math.log(24))
+        assert self.mass(pma.Increasing("b", order=[2, 0])) == pytest.approx(-math.log(2))
+        interval = stats.norm.cdf(1) - stats.norm.cdf(-0.5)
+        assert self.mass(pma.Between("b", -0.5, 1)) == pytest.approx(4 * math.log(interval))
+        above = stats.gamma(2).sf(3)
+        assert self.mass(pma.Between("g", lower=3)) == pytest.approx(math.log(above))
+
+    def test_unknown(self) -> None:
+        assert self.mass(pma.Increasing("a")) is None
+        assert self.mass(pma.Between("child", lower=0)) is None
+        assert self.mass(pma.Between("b", lower=9)) is None
+
+
+def test_coverage_of_shares() -> None:
+    """Intervals of counted shares, over 300 sets of draws."""
+    rng = np.random.default_rng(1)
+    log_share, covered = math.log(0.3), 0
+    for _ in range(300):
+        inside = (rng.uniform(size=(4, 500)) < 0.3).astype(float)
+        mass = constraint_mass._counted(inside, 2000.0)
+        covered += abs(mass.log_mass - log_share) < 1.96 * mass.mcse
+    assert 0.92 <= covered / 300 <= 0.98
+
+
+def test_a_share_of_all_draws_has_an_error() -> None:
+    mass = constraint_mass._counted(np.ones((4, 500)), 2000.0)
+    assert mass.log_mass == 0
+    assert mass.mcse > 1 / 8000
+
+
+@pytest.mark.slow
+def test_coverage_of_a_tiny_mass() -> None:
+    observed, scores = [2.6, 0.0], []
+    model = means(observed)
+    distance = 2.6 * VARIANCE / ERROR**2 / math.sqrt(2 * VARIANCE)
+    exact = float(stats.norm.logsf(distance)) + math.log(2)
+    for seed in range(300):
+        found = pma.constraint_bayes_factor(
+            exact_draws(observed, seed, 250),
+            pma.Increasing("mu"),
+            model=model,
+            random_seed=seed,
+            progressbar=False,
+            warnings=False,
+        )
+        scores.append((found.log_bayes_factor - exact) / found.mcse)
+    assert 0.92 <= np.mean(np.abs(scores) < 1.96) <= 0.98
+
+
+class TestRefused:
+    def find(self, constraint: object, **settings: object) -> None:
+        pma.constraint_bayes_factor(
+            exact_draws(ORDERED, 1),
+            constraint,
+            model=means(ORDERED),
+            progressbar=False,
+            **settings,
+        )
+
+    def test_unknown_variable(self) -> None:
+        with pytest.raises(ValueError, match="'nu', which is not one of"):
+            self.find(pma.Increasing("nu"))
+
+    def test_an_interval_without_ends(self) -> None:
+        with pytest.raises(ValueError, match="one of them finite"):
+            pma.Between("mu")
+
+    def test_a_prior_mass_above_one(self) -> None:
+        with pytest.raises(ValueError, match="at most 0"):
+            self.find(pma.Increasing("mu"), log_prior_mass=0.5)
+
+    def test_a_single_entry(self) -> None:
+        with pytest.raises(ValueError, match="no slack"):
+            self.find(pma.Increasing("mu", order=[1]))
