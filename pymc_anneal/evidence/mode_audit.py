@@ -68,7 +68,9 @@ class ModeAudit:
 
     def _least_share(self) -> np.ndarray:
         """Return the shares if the other modes held as much more as their few draws allow."""
-        rest = (1 - self.share) * np.exp(_MAX_DISAGREEMENT / np.sqrt(self.rest_ess))
+        # No other modes have no draws.
+        error = 1 / np.sqrt(np.maximum(self.rest_ess, 1))
+        rest = (1 - self.share) * np.exp(_MAX_DISAGREEMENT * error)
         return np.asarray(self.share / (self.share + rest))
 
     def doubts(self, compiled: CompiledModel, advice: str) -> list[str]:

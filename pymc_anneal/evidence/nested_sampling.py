@@ -219,7 +219,7 @@ def combine_runs(runs: Sequence[NestedRun], target_mcse: float) -> NestedEstimat
 
 def _positive(errors: np.ndarray) -> np.ndarray:
     """Return errors that can be divided by: runs without a likelihood agree exactly."""
-    return np.maximum(errors, 1e-6)
+    return np.asarray(np.maximum(errors, 1e-6))
 
 
 def _assess(mcse: float, target_mcse: float, ess: float, doubts: Sequence[str]) -> Verdict:

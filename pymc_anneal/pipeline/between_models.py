@@ -74,7 +74,7 @@ class OwnPriors:
 # JAX caches its programs by function: the same space must give the same function.
 @lru_cache(maxsize=8)
 def _path(space: JointSpace) -> BetweenModels:
-    return BetweenModels(partial(_ends, space))  # type: ignore[arg-type]
+    return BetweenModels(partial(_ends, space))
 
 
 def _ends(space: JointSpace, x: jax.Array) -> EndTerms:

@@ -100,8 +100,7 @@ _UNREACHED = "no particle reached the region: it may be empty"
 
 def _is_outside(slacks: np.ndarray) -> np.ndarray:
     """Whether a slack, shape ``(n, k)``, is not positive, shape ``(n,)``."""
-    outside: np.ndarray = ~(slacks > 0).all(axis=1)
-    return outside
+    return np.asarray(~(slacks > 0).all(axis=1))
 
 
 def _counted(inside: np.ndarray, ess: float) -> Mass:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.arviz_compat import draws_ess
@@ -26,7 +27,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
-from pymc_anneal.execution.blocks import make_blocks
+from pymc_anneal.execution.blocks import AnnealedRun, make_blocks
 from pymc_anneal.pipeline.reverse import anneal_back
 from pymc_anneal.pipeline.rounds import ForwardStages, build_schedule, path_lengths
 from pymc_anneal.pipeline.run import pilot_required
@@ -235,11 +236,12 @@ def anneal_draws(
     settings = session.settings
     candidate = RunCandidate("draws", start.random, path)
     pilot = plan = None
+    trials: tuple[AnnealedRun, ...] = ()
     if pilot_required(settings, transition):
         seed = session.seeds.pilot
         pilot = session.short_pilot(candidate, transition, seed, _PILOT, np.inf)
     if pilot is not None and settings.fixed_steps is None:
-        plan = plan_run(session, candidate, pilot)
+        plan, trials = plan_run(session, candidate, pilot)
     tuned = transition if pilot is None else pilot.transition
     steps = max(plan.steps, least_steps) if plan else settings.fixed_steps or 0
     betas = build_schedule(settings, steps, None if pilot is None else path_lengths(pilot))
@@ -249,7 +251,7 @@ def anneal_draws(
     position = start.spaced(seed_start, m * -(-particles // (settings.chains * m)))
     blocks = make_blocks(path, tuned, betas, position, m, seed_run)
     run = session.anneal_fully("Annealing", blocks)
-    forward = ForwardStages(candidate, pilot, plan, tuned, (run,))
+    forward = ForwardStages(candidate, pilot, plan, tuned, (run,), trials)
     barrier = np.nan if pilot is None else pilot.barrier
     evaluations = spent + (pilot.evaluations if pilot else 0) + forward.evaluations
     return RunFromDraws(run.log_weight, run.position, barrier, evaluations, forward)
@@ -264,7 +266,7 @@ def log_ratios(path: Path, position: np.ndarray) -> np.ndarray:
         rows = np.arange(first, first + _BATCH).clip(max=len(flat) - 1)
         parts.append(np.asarray(_batch(path, flat[rows])))
     values = np.concatenate(parts)[: len(flat)]
-    check_not_nan(values, flat)
+    check_not_nan(jnp.asarray(values), flat)
     return values.reshape(position.shape[:-1])
 
 

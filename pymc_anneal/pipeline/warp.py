@@ -12,8 +12,8 @@ the ends of the path are densities of ``z = (z_s, z_u, z_v)``,
 
 which integrate to the evidences: ``t_5`` (Student-t) and ``phi`` (normal) are normalised, in the
 role of the pseudo-priors of Carlin & Chib (1995). The tails of what is drawn are heavy, and those
-of what is added to the target light, so that the weights are bounded. Any map leaves the ratio of the
-normalisers as it is (warp bridge sampling, Meng & Schilling 2002; Jarzynski 2002): a bad
+of what is added to the target light, so that the weights are bounded. Any map leaves the ratio of
+the normalisers as it is (warp bridge sampling, Meng & Schilling 2002; Jarzynski 2002): a bad
 approximation costs precision only.
 
 The approximations are Gaussian variational ones (Opper & Archambeau 2009): with ``x ~ N(m, C)``,

@@ -138,18 +138,18 @@ def sample_bayes_factor(
     a, b = as_compiled(model_a), as_compiled(model_b)
     _check_models(a, b)
     seed_draws, seed_choice, seed_run = seed_sequence(random_seed).spawn(3)
-    given = {0: draws_a, 1: draws_b}
+    given: list[Container | None] = [draws_a, draws_b]
     spent = 0
     if draws_a is None and draws_b is None:
         source = 0 if a.ndim <= b.ndim else 1
-        given[source] = sample_ais(
+        idata = sample_ais(
             (a, b)[source],
             cores=cores,
             random_seed=seed_draws,
             progressbar=progressbar,
             warnings=False,
         )
-        spent = int(given[source]["evidence"]["evaluations"])
+        given[source], spent = idata, int(idata["evidence"]["evaluations"])
     backward = given[0] is None  # the path goes from b to a
     first, second = (b, a) if backward else (a, b)
     space = join_models(first, second)

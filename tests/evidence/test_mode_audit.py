@@ -40,3 +40,9 @@ def test_a_mode_without_draws_is_missed_however_few_draws_the_others_have(rest_e
         among_draws_mcse=np.array([0.001, 0.001]),
     )
     assert audit.missed.tolist() == [True, False]
+
+
+def test_a_single_mode_is_not_missed() -> None:
+    one = {f.name: getattr(SMALL, f.name)[:1] for f in dataclasses.fields(SMALL)}
+    one |= {"share": np.ones(1), "rest_ess": np.zeros(1), "among_draws": np.ones(1)}
+    assert not ModeAudit(**one).missed.any()
