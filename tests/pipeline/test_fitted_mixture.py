@@ -133,6 +133,7 @@ class TestChoice:
         idata = run(model, path="q", draws=25, random_seed=1)
         assert attributes(idata)["reference"] == "prior"
 
+    @pytest.mark.slow
     def test_the_default_path_is_kept_near_the_posterior(self) -> None:
         model, _ = two_modes(0.8, 1, 4.0)
         runs = [run(model, path=path, random_seed=1) for path in ("auto", "geometric")]

@@ -168,6 +168,7 @@ class TestSampleAis:
         assert pooled == pytest.approx(0, abs=1.0)
         assert group(idata, "evidence").attrs["reverse_start"] == "posterior draws"
 
+    @pytest.mark.slow
     def test_the_forward_run_does_not_depend_on_it(self, schools) -> None:
         settings = {"steps": 20, "reference": "prior", "model": schools[1], "random_seed": 3}
         settings["progressbar"] = False

@@ -21,9 +21,13 @@ def short(model):
     return pma.sample_ais(200, steps=40, model=model, progressbar=False, random_seed=1)
 
 
+SLOW = ("eight_schools", "half_space_data")
+
+
 class TestCompareEstimators:
     @pytest.mark.parametrize(
-        "name", ["eight_schools", pytest.param("half_space_data", marks=pytest.mark.slow)]
+        "name",
+        ["beta_binomial", *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)],
     )
     def test_exact_models(self, name) -> None:
         problem = by_name(name)
