@@ -32,6 +32,7 @@ from pymc_anneal.base.contracts import (
     Transition,
     rejected_nan,
 )
+from pymc_anneal.base.programs import forgettable
 
 # Gradients of a path's density at positions of shape (n, d) and a temperature.
 Slopes: TypeAlias = Callable[[Path, np.ndarray, float], np.ndarray]
@@ -140,6 +141,7 @@ class ParticleSystem:
         return replace(self, tuner=self.tuner.keep_best())
 
 
+@forgettable
 @jax.jit
 def _initial_state(
     path: Path, transition: Transition, key: jax.Array, position: jax.Array
@@ -162,6 +164,7 @@ class _Moves(NamedTuple):
     nan_position: jax.Array
 
 
+@forgettable
 @jax.jit
 def _move_twice(
     path: Path,
@@ -200,6 +203,7 @@ def _summarise(infos: Sequence[StepInfo]) -> tuple[jax.Array, ...]:
     return accept, stuck, nan[first], where
 
 
+@forgettable
 @jax.jit
 def _value_and_gradient(
     path: Path, position: jax.Array, beta: Scalar
@@ -239,6 +243,7 @@ def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
 
 
+@forgettable
 @jax.jit
 def _largest_step(
     path: Path, terms: PyTree, beta: Scalar, limit: Scalar
@@ -263,6 +268,7 @@ def _largest_step(
     return stop, Increment(log_u, log_mean, jnp.maximum(discrepancy(log_u), 0.0))
 
 
+@forgettable
 @jax.jit
 def _take(state: KernelState, index: np.ndarray) -> KernelState:
     taken: KernelState = jax.tree.map(lambda a: a[index], state)

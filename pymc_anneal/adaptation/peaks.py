@@ -26,6 +26,7 @@ from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.mixture_reference import Sampler
@@ -181,11 +182,13 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
     return Peak(normal, top.value - at_top)
 
 
+@forgettable
 @jax.jit
 def _value_and_slope(path: GeometricPath, position: np.ndarray) -> tuple[jax.Array, jax.Array]:
     return jax.value_and_grad(partial(_log_density, path))(jnp.asarray(position))
 
 
+@forgettable
 @jax.jit
 def _hessian(path: GeometricPath, position: np.ndarray) -> jax.Array:
     hessian: jax.Array = jax.hessian(partial(_log_density, path))(jnp.asarray(position))

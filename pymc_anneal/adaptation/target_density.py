@@ -11,6 +11,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import value_and_gradient
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.mixture_reference import MixtureReference
 from pymc_anneal.paths.references import Reference
@@ -83,11 +84,13 @@ def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
     return np.split(padded, len(padded) // size)
 
 
+@forgettable
 @jax.jit
 def _evaluate(path: GeometricPath, position: np.ndarray) -> LogTerms:
     return path.evaluate(jnp.asarray(position))
 
 
+@forgettable
 @jax.jit
 def _log_components(reference: MixtureReference, position: np.ndarray) -> jax.Array:
     return reference.log_components(jnp.asarray(position))

@@ -21,6 +21,7 @@ from pymc_anneal.annealing.block import Carry, Ladder
 from pymc_anneal.annealing.resampling import resample_populations
 from pymc_anneal.annealing.step_statistics import Stats, reduce_step
 from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo, Transition
+from pymc_anneal.base.programs import forgettable
 
 # Largest number of steps in one compiled call; the number taken is set at run time.
 CHUNK = 512
@@ -64,6 +65,7 @@ class _Step(Protocol):
     ) -> StepResult: ...
 
 
+@forgettable
 @partial(jax.jit, static_argnames="chains")
 def start_carry(
     path: Path, transition: Transition, key: jax.Array, position: np.ndarray, chains: int
@@ -80,6 +82,7 @@ def start_carry(
     )
 
 
+@forgettable
 @partial(jax.jit, static_argnames=("chains", "backward", "resampling"), donate_argnames="carry")
 def advance(
     path: Path,
@@ -199,6 +202,7 @@ def _latest_nan(info: StepInfo, present: jax.Array) -> jax.Array:
     return latest
 
 
+@forgettable
 @partial(jax.jit, static_argnames="record_positions")
 def record_rung(
     path: Path, carry: Carry, betas: np.ndarray, record_positions: bool

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.base.contracts import check_not_nan
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath, ReferenceTerms
@@ -34,6 +35,7 @@ def _mixture_ratio(path: ReferencePath, x: np.ndarray) -> np.ndarray:
     return np.asarray(terms.log_target - terms.log_reference)
 
 
+@forgettable
 @jax.jit
 def _evaluate(path: ReferencePath, x: jax.Array) -> ReferenceTerms:
     return path.evaluate(x)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.paths.geometric import GeometricPath
@@ -48,6 +49,7 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
 
 
 # Another call for the same compiled model, or for one of its family, compiles nothing.
+@forgettable
 @jax.jit
 def _batch(path: GeometricPath, x: jax.Array) -> jax.Array:
     return path.evaluate(x).log_posterior

@@ -15,7 +15,7 @@ derivatives with respect to them are zero.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -23,6 +23,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from jax.tree_util import Partial
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
@@ -33,16 +34,15 @@ from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
-    evaluate_log_terms,
     log_term_graphs,
     translate_density,
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.notes import list_notes
-from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.reject_nan import reject_nan
+from pymc_anneal.model.shared_program import build_log_terms
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
 from pymc_anneal.model.variables import (
     Array,
@@ -102,7 +102,8 @@ class CompiledModel:
     @cached_property
     def rejecting_nan(self) -> "CompiledModel":
         """The model whose likelihood is zero where its log likelihood is NaN."""
-        return replace(self, log_terms=PicklableFunction(partial(reject_nan, self.log_terms)))
+        log_terms = Partial(reject_nan, self.log_terms)  # type: ignore[no-untyped-call]
+        return replace(self, log_terms=log_terms)
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior.
@@ -335,9 +336,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         model=model,
         variables=variables,
         ndim=size,
-        log_terms=PicklableFunction(
-            partial(evaluate_log_terms, density.graph, variables, prior.log_mass)
-        ),
+        log_terms=build_log_terms(density, variables, prior.log_mass),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
         notes=(*list_notes(model, prior.log_mass), *density.notes),

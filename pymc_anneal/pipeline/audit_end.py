@@ -14,6 +14,7 @@ import numpy as np
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start, normalised
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.evidence.mode_audit import audit_draws
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath
@@ -82,6 +83,7 @@ def _weights(fitted: FittedReference, draws: np.ndarray) -> np.ndarray:
     return normalised(np.asarray(terms[1] - terms[0]))
 
 
+@forgettable
 @jax.jit
 def _evaluate(path: ReferencePath, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     terms = path.evaluate(x)

@@ -24,6 +24,7 @@ import numpy as np
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.base.contracts import Path, Transition, check_not_nan
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
@@ -270,6 +271,7 @@ def log_ratios(path: Path, position: np.ndarray) -> np.ndarray:
     return values.reshape(position.shape[:-1])
 
 
+@forgettable
 @jax.jit
 def _batch(path: Path, position: jax.Array) -> jax.Array:
     return path.log_ratio(path.evaluate(position), 0.0, 1.0)

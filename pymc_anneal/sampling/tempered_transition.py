@@ -32,6 +32,7 @@ from pymc_anneal.adaptation.plan import effective_length, trial_steps
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import KernelState, Path, Scalar, Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.seeds import key_from_words
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.paths.references import Reference
@@ -280,6 +281,7 @@ class _Leg(NamedTuple):
     accept: jax.Array
 
 
+@forgettable
 @jax.jit
 def _excursion(
     path: Path,

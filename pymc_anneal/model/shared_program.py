@@ -1,0 +1,102 @@
+"""Compiled programs shared by models that differ in their data alone.
+
+The arrays of a model (data, and what PyTensor computes from them when a model is translated) are
+arguments of its log density, not parts of the program. JAX compiles once for all functions that
+are equal, and two log densities are equal if they have the same operations on arrays of the same
+shapes: the same model with other data needs no compilation.
+"""
+
+import hashlib
+import re
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax.extend.core import jaxpr_as_fun
+from jax.tree_util import Partial
+
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.programs import count_model
+from pymc_anneal.model.log_densities import Translation, evaluate_log_terms
+from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.variables import FreeVariable
+
+# Where a rule of differentiation lies in memory.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class SharedProgram:
+    """The operations of a log density, as a function of its arrays and the position.
+
+    Parameters
+    ----------
+    function : PicklableFunction
+        JAX function of a position that returns :class:`LogTerms`.
+    ndim : int
+        Length of the position.
+    """
+
+    def __init__(self, function: PicklableFunction, ndim: int):
+        self._function, self._ndim = function, ndim
+        self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
+        self.arrays = self._closed.consts
+        self._digest = self._describe()
+        count_model(self._digest)
+
+    def __call__(self, *arguments: jax.Array) -> LogTerms:
+        """Evaluate the log terms; the last argument is the position, the others are the arrays."""
+        *arrays, x = arguments
+        bound = self._closed.replace(consts=arrays)  # type: ignore[no-untyped-call]
+        return LogTerms(*jaxpr_as_fun(bound)(x))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedProgram) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._function, self._ndim)
+
+    def _describe(self) -> str:
+        # The printed operations name the rules of derivatives, but cut the digits of numbers
+        # short; the lowered program has all digits.
+        lowered = jax.jit(self.__call__).lower(*self.arrays, np.zeros(self._ndim)).as_text()
+        printed = str(self._closed.jaxpr)
+        if "callback" not in printed:  # two Python functions may differ in their address alone
+            printed = _ADDRESS.sub("", printed)
+        return hashlib.sha256(f"{printed}\n{lowered}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _rebuild(function: PicklableFunction, ndim: int) -> SharedProgram:
+    """Rebuild a program in another process, once."""
+    return SharedProgram(function, ndim)
+
+
+def build_log_terms(
+    density: Translation, variables: tuple[FreeVariable, ...], log_mass: float
+) -> Callable[[jax.Array], LogTerms]:
+    """Return the log densities of a model as a function of the unconstrained vector.
+
+    Parameters
+    ----------
+    density
+        The graphs in JAX.
+    variables
+        The free variables.
+    log_mass
+        Log prior mass, in nats, by which the prior is normalised.
+    """
+    function = PicklableFunction(partial(evaluate_log_terms, density.graph, variables, log_mass))
+    if density.calls:
+        count_model(id(function))
+        return function
+    program = SharedProgram(function, variables[-1].stop if variables else 0)
+    log_terms: Callable[[jax.Array], LogTerms]
+    log_terms = Partial(program, *program.arrays)  # type: ignore[no-untyped-call]
+    return log_terms
