@@ -43,12 +43,19 @@ def may_be_prior(reference: ReferenceName | Reference) -> bool:
     return isinstance(reference, str) and reference in ("prior", "auto")
 
 
+def is_surveyed(reference: ReferenceName | Reference, compiled: CompiledModel) -> bool:
+    """Whether the reference is fitted to the particles of a survey."""
+    fitted = isinstance(reference, str) and reference in ("auto", "pilot")
+    return fitted and may_have_mixture(compiled)
+
+
 def choose_reference(
     session: Session,
     compiled: CompiledModel,
     prior: RunCandidate,
     transition: Transition,
     reference: ReferenceName | Reference,
+    surveyed: RunCandidate | None = None,
 ) -> Choice:
     """Choose the reference of a run.
 
@@ -64,6 +71,8 @@ def choose_reference(
         The transition, for the pilots.
     reference
         As :func:`sample_ais` takes it.
+    surveyed
+        The run from the prior with a survey as its pilot, if there was one.
 
     Returns
     -------
@@ -88,7 +97,7 @@ def choose_reference(
         found = laplace_reference(model=compiled, random_seed=session.seeds.reference)
         return Choice(reference_candidate(compiled, found, "laplace"), {})
     insist = reference == "pilot"
-    return choose_mixture(session, compiled, prior, transition, insist=insist)
+    return choose_mixture(session, compiled, prior, transition, insist=insist, surveyed=surveyed)
 
 
 def reference_candidate(compiled: CompiledModel, reference: Reference, name: str) -> RunCandidate:

@@ -26,11 +26,9 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
-# Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
-# takes more particles than coordinates.
-_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
 # from the mixture whatever it costs: the path from the prior would pass them by as well.
 _UNMET = 1e-3
@@ -51,6 +49,7 @@ def choose_mixture(
     transition: Transition,
     *,
     insist: bool,
+    surveyed: RunCandidate | None = None,
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
@@ -66,6 +65,8 @@ def choose_mixture(
         The transition, for survey and pilot.
     insist
         Whether to take the mixture whatever it costs.
+    surveyed
+        The run from the prior with a survey as its pilot. Default: a survey is made.
 
     Returns
     -------
@@ -73,10 +74,10 @@ def choose_mixture(
         The candidate has a pilot, unless it is the prior.
     """
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
-    surveyed = _survey(session, prior, transition, seed_survey)
-    survey = surveyed.pilot
-    assert survey is not None
-    fitted = fit_to_particles(compiled, survey.position, seed_fit, survey.evaluations)
+    surveyed = surveyed or survey(session, prior, transition, seed_survey)
+    pilot = surveyed.pilot
+    assert pilot is not None
+    fitted = fit_to_particles(compiled, pilot.position, seed_fit, pilot.evaluations)
     insist = insist or fitted.unmet_share > _UNMET
     mixture = RunCandidate(
         "mixture",
@@ -86,20 +87,11 @@ def choose_mixture(
         fit_evaluations=fitted.evaluations,
         fitted=fitted,
     )
-    if survey.barrier**2 <= fitted.discrepancy and not insist:
+    if pilot.barrier**2 <= fitted.discrepancy and not insist:
         return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
     if fitted.discrepancy <= NEAR:
-        return Choice(replace(mixture, pilot=_pilot_of_fit(survey, fitted)), {})
+        return Choice(replace(mixture, pilot=_pilot_of_fit(pilot, fitted)), {})
     return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
-
-
-def _survey(
-    session: Session, prior: RunCandidate, transition: Transition, seed: np.random.SeedSequence
-) -> RunCandidate:
-    """Return the run from the prior with a survey as its pilot."""
-    ndim = prior.draw_reference(seed, 1).shape[1]
-    particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
-    return replace(prior, pilot=session.survey(prior, transition, seed, particles))
 
 
 def _compare(
@@ -130,11 +122,11 @@ def _compare(
 
 def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:
     """Return the evaluations that a pilot from the mixture may take."""
-    settings, survey = session.settings, surveyed.pilot
-    assert survey is not None
+    settings, pilot = session.settings, surveyed.pilot
+    assert pilot is not None
     particles = settings.draws * settings.chains
     variance = planned_variance(particles, settings.target_mcse)
-    return max(_SHARE * surveyed.cost / variance * particles, survey.evaluations)
+    return max(_SHARE * surveyed.cost / variance * particles, pilot.evaluations)
 
 
 @double_precision

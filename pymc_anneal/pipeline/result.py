@@ -61,6 +61,7 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     ValueError
         All weights of a chain are zero, or one is infinite.
     """
+    session = replace(session, target=stages.target)
     _check_weights(stages.forward.log_weight)
     run = _run_arrays(session, stages, seconds)
     drawn = draw_posterior(session, run.position, run.log_weight, run.population_size)

@@ -17,16 +17,17 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.audit import audit_run, doubt_run, explain_no_audit, modes_dataset
+from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
-from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference
+from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
 from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.rounds import ForwardStages, run_rounds
-from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.settings import Settings
-from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.target import Choice, RunCandidate, Target
 from pymc_anneal.pipeline.trial import plan_run
 from pymc_anneal.schedules.named import FromPilot
 
@@ -37,6 +38,8 @@ class Stages:
 
     Attributes
     ----------
+    target : Target
+        The target in the coordinates of the run.
     reference_choice, path_choice : Choice
     forward : ForwardStages
         Pilot, plan and counted rounds.
@@ -51,6 +54,7 @@ class Stages:
         Why there was no audit.
     """
 
+    target: Target
     reference_choice: Choice
     path_choice: Choice
     forward: ForwardStages
@@ -100,12 +104,17 @@ def run_model(
     free = reverse_from is None and _reference_is_free(session.settings, transition, path)
     if not free:
         reference = "prior" if reference == "auto" else reference
-    references = choose_reference(
-        session, target.compiled, target.candidate(), transition, reference
-    )
-    paths = path.build(session, references.chosen, transition, moments_from)
-    stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
-    return stages if stages.forward.last.interrupted else _audited(session, target, stages)
+    surveyed = None
+    if free and is_surveyed(reference, target.compiled):
+        target, surveyed = choose_coordinates(session, target, transition)
+        session = replace(session, target=target)
+    with explaining_nan(target):
+        references = choose_reference(
+            session, target.compiled, target.candidate(), transition, reference, surveyed
+        )
+        paths = path.build(session, references.chosen, transition, moments_from)
+        stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+        return stages if stages.forward.last.interrupted else _audited(session, target, stages)
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
@@ -137,7 +146,14 @@ def run_candidate(
     forward = run_forward(session, candidate, transition)
     only = Choice(candidate, {})
     reverse, interrupted = _run_reverse(session, forward, reverse_from)
-    return Stages(reference_choice or only, path_choice or only, forward, reverse, interrupted)
+    return Stages(
+        session.target,
+        reference_choice or only,
+        path_choice or only,
+        forward,
+        reverse,
+        interrupted,
+    )
 
 
 def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:

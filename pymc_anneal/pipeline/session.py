@@ -39,6 +39,7 @@ class Seeds(NamedTuple):
     reference: np.random.SeedSequence
     path: np.random.SeedSequence
     audit: np.random.SeedSequence
+    coordinates: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":
@@ -182,14 +183,14 @@ def open_session(
     with (
         ProgressDisplay(progressbar) as display,
         compilation_cache(),
-        _explaining_nan(target),
+        explaining_nan(target),
     ):
         yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
     log.save()
 
 
 @contextmanager
-def _explaining_nan(target: Target) -> Iterator[None]:
+def explaining_nan(target: Target) -> Iterator[None]:
     """Turn a log density that is NaN into an error that names the term of the model."""
     try:
         yield

@@ -1,0 +1,201 @@
+"""Coordinates of location-scale variables: centred, non-centred, or between.
+
+A variable ``x = mu + sigma e`` whose location or scale depends on other variables has the
+coordinate
+
+    z = w mu + sigma^(w - 1) (x - mu),    dx / dz = sigma^(1 - w),
+
+with a weight ``w`` for each entry (Gorinova, Moore & Hoffman 2020, eq. 5): ``x`` itself at
+``w = 1`` (centred), ``e`` at ``w = 0`` (non-centred). Where the data say little about ``x``, its
+joint density with ``log sigma`` is a funnel and that of ``e`` is not; where they say much, it is
+the other way round.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.logprob.transforms import Transform
+from pymc.model.transform.conditioning import change_value_transforms
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import (
+    CauchyRV,
+    GumbelRV,
+    LaplaceRV,
+    LogisticRV,
+    NormalRV,
+    StudentTRV,
+)
+
+from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.map_rows import RowFunction, map_positions
+
+# Distributions whose last two parameters are location and scale.
+_LOCATION_SCALE = (CauchyRV, GumbelRV, LaplaceRV, LogisticRV, NormalRV, StudentTRV)
+# Weights of a model for which it is kept compiled, the last ones.
+_CAPACITY = 4
+
+
+class LocationScale(Transform):  # type: ignore[misc]  # mypy does not see PyMC
+    """Transform of a location-scale variable to the coordinate with weight ``w``."""
+
+    name = "location_scale"
+
+    def __init__(self, weight: np.ndarray):
+        self._weight = pt.constant(weight)
+
+    def forward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the coordinate."""
+        mu, sigma = inputs[-2:]
+        return self._weight * mu + sigma ** (self._weight - 1) * (value - mu)
+
+    def backward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the value of the variable."""
+        mu, sigma = inputs[-2:]
+        return mu + sigma ** (1 - self._weight) * (value - self._weight * mu)
+
+    def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return ``log dx / dz`` of each entry."""
+        return (1 - self._weight) * pt.log(inputs[-1]) + pt.zeros_like(value)
+
+
+class _Entries(NamedTuple):
+    """A location-scale variable and its entries among those of all."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+class LocationScaleModel:
+    """A model as a function of the weights of its location-scale variables.
+
+    Parameters
+    ----------
+    compiled
+        The model in its own coordinates.
+    """
+
+    def __init__(self, compiled: CompiledModel):
+        self._model, self._frozen = compiled.model, compiled.frozen_values()
+        self._entries = tuple(_find_entries(compiled))
+        self._compiled = OrderedDict[bytes, CompiledModel]()
+
+    @property
+    def size(self) -> int:
+        """Number of weights ``k``."""
+        return self._entries[-1].stop
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Places of each variable among the weights, by name."""
+        return {e.name: slice(e.start, e.stop) for e in self._entries}
+
+    @cached_property
+    def non_centred(self) -> CompiledModel:
+        """The model in the coordinates with weights 0."""
+        return self.at(np.zeros(self.size))
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Positions of the entries in the unconstrained vector, shape ``(k,)``."""
+        places = {v.name: np.arange(v.start, v.stop) for v in self.non_centred.variables}
+        return np.concatenate([places[e.name] for e in self._entries])
+
+    def at(self, weight: np.ndarray) -> CompiledModel:
+        """Return the model in the coordinates with weights of shape ``(k,)``."""
+        key = weight.tobytes()
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(weight)
+        self._compiled.move_to_end(key)
+        while len(self._compiled) > _CAPACITY:
+            self._compiled.popitem(last=False)
+        return self._compiled[key]
+
+    def _compile(self, weight: np.ndarray) -> CompiledModel:
+        transforms = {
+            e.name: LocationScale(weight[e.start : e.stop].reshape(e.shape)) for e in self._entries
+        }
+        with _values(self._frozen):
+            return compile_model(change_value_transforms(self._model, transforms))
+
+    def location_and_scale(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return location and scale of all entries, shapes ``(n, k)``.
+
+        Parameters
+        ----------
+        position : ndarray, shape (n, d)
+            In non-centred coordinates.
+        """
+        rows = [v.reshape(len(position), -1) for v in self._parameters(position)]
+        count = len(self._entries)
+        return np.concatenate(rows[:count], axis=1), np.concatenate(rows[count:], axis=1)
+
+    @cached_property
+    def _parameters(self) -> RowFunction:
+        compiled = self.non_centred
+        inputs = [compiled.model[e.name].owner.inputs for e in self._entries]
+        graphs = [
+            pt.broadcast_to(row[place], e.shape)
+            for place in (-2, -1)
+            for e, row in zip(self._entries, inputs, strict=True)
+        ]
+        values = compiled.freeze(compiled.model.replace_rvs_by_values(graphs))
+        return map_positions(compiled.model, compiled.variables, values)
+
+
+_known: WeakKeyDictionary[CompiledModel, LocationScaleModel | None] = WeakKeyDictionary()
+
+
+def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
+    """Return a model as a function of weights; None if no variable has any, or PyMC refuses."""
+    if compiled not in _known:
+        _known[compiled] = _try_weights(compiled)
+    return _known[compiled]
+
+
+def _try_weights(compiled: CompiledModel) -> LocationScaleModel | None:
+    if compiled.derivatives.order < SMOOTH or compiled.discrete or not _find_entries(compiled):
+        return None
+    model = LocationScaleModel(compiled)
+    try:
+        _ = model.non_centred
+    except Exception:  # PyMC raises errors of any class for models that it cannot clone.
+        return None
+    return model
+
+
+def _find_entries(compiled: CompiledModel) -> list[_Entries]:
+    """Find the location-scale variables with random parameters."""
+    model, entries, start = compiled.model, list[_Entries](), 0
+    free = set(model.free_RVs)
+    for rv, variable in zip(model.free_RVs, compiled.variables, strict=True):
+        if model.rvs_to_transforms[rv] is not None or not isinstance(rv.owner.op, _LOCATION_SCALE):
+            continue
+        if free & set(ancestors(rv.owner.inputs[-2:])):
+            stop = start + variable.stop - variable.start
+            entries.append(_Entries(rv.name, variable.shape, start, stop))
+            start = stop
+    return entries
+
+
+@contextmanager
+def _values(frozen: Mapping[Any, Any]) -> Iterator[None]:
+    """Give shared variables the values of constants for a while."""
+    before = {shared: shared.get_value() for shared in frozen}
+    try:
+        for shared, constant in frozen.items():
+            shared.set_value(constant.data)
+        yield
+    finally:
+        for shared, value in before.items():
+            shared.set_value(value)

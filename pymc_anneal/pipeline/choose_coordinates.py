@@ -1,0 +1,116 @@
+"""Choice of the coordinates of location-scale variables.
+
+A survey in non-centred coordinates ``e``, in which the prior has no funnels, brings particles to
+the posterior. With ``z_w = w mu + sigma^w e`` (`model/location_scale.py`), the weight of an entry
+minimises its divergence from a normal variable given location and scale,
+
+    KL(z_w || N) = log sd(z_w | mu, log sigma) - w E[log sigma] + const,
+
+the negentropy of ``z_w`` with the residual standard deviation of a linear regression. If that
+gains nothing, the run goes on in non-centred coordinates.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pymc_anneal.adaptation.tuning import needs_pilot
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.session import Session, explaining_nan
+from pymc_anneal.pipeline.survey import survey
+from pymc_anneal.pipeline.target import RunCandidate
+
+# Weights that are tried, the first of which is that of the survey.
+_WEIGHTS = (0.0, 0.5, 1.0)
+# Least gain of an entry, in nats: above the noise of a few hundred particles.
+_LEAST_GAIN = 0.1
+# Least gain of all entries for which a second survey is made: a divergence of one nat between
+# reference and posterior is about one step more.
+_LEAST_TOTAL = 1.0
+
+
+def choose_coordinates(
+    session: Session, target: ModelTarget, transition: Transition
+) -> tuple[ModelTarget, RunCandidate | None]:
+    """Choose the coordinates of a model by the particles of a survey.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds.
+    target
+        The model in its own coordinates.
+    transition
+        The transition, for the survey.
+
+    Returns
+    -------
+    target : ModelTarget
+        The model in the coordinates chosen.
+    surveyed : RunCandidate or None
+        The run from the prior with the survey in these coordinates; None if the model has no
+        choice, and keeps its own.
+    """
+    model = location_scale_model(target.compiled)
+    if model is None or session.settings.reject_nan or not needs_pilot(transition):
+        return target, None
+    seeds = session.seeds.coordinates.spawn(2)
+    chosen = replace(target, compiled=model.non_centred)
+    with explaining_nan(chosen):
+        surveyed = survey(session, chosen.candidate(), transition, seeds[0])
+    assert surveyed.pilot is not None
+    weight = best_weights(model, surveyed.pilot.position)
+    if not weight.any():
+        return chosen, surveyed
+    chosen = replace(target, compiled=model.at(weight))
+    with explaining_nan(chosen):
+        again = survey(session, chosen.candidate(), transition, seeds[1])
+    return chosen, replace(again, built_from=surveyed)
+
+
+def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:
+    """Return the weights in whose coordinates particles are nearest to normal.
+
+    Parameters
+    ----------
+    model
+        The model as a function of the weights.
+    position : ndarray, shape (n, d)
+        Particles of the posterior, in non-centred coordinates.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        All 0 if others gain too little.
+    """
+    location, scale = model.location_and_scale(position)
+    standard, log_scale = position[:, model.columns], np.log(scale)
+    if not np.isfinite(location).all() or not np.isfinite(log_scale).all():
+        return np.zeros(model.size)
+    divergence = np.array(
+        [
+            _residual_log_sd(w * location + scale**w * standard, location, log_scale)
+            - w * log_scale.mean(axis=0)
+            for w in _WEIGHTS
+        ]
+    )
+    gain = divergence[0] - divergence
+    best = np.where(gain.max(axis=0) > _LEAST_GAIN, gain.argmax(axis=0), 0)
+    total = np.take_along_axis(gain, best[None], axis=0).sum()
+    weights: np.ndarray = np.take(_WEIGHTS, best) * (total > _LEAST_TOTAL)
+    return weights
+
+
+def _residual_log_sd(z: np.ndarray, location: np.ndarray, log_scale: np.ndarray) -> np.ndarray:
+    """Return the log residual standard deviations of columns regressed on location and log scale.
+
+    All arrays have shape ``(n, k)``; the result has shape ``(k,)``.
+    """
+    residual = np.empty(z.shape[1])
+    for j, column in enumerate(z.T):
+        design = np.column_stack([np.ones(len(z)), location[:, j], log_scale[:, j]])
+        fitted = design @ np.linalg.lstsq(design, column, rcond=None)[0]
+        residual[j] = np.log(np.maximum(np.std(column - fitted), np.finfo(float).tiny))
+    return residual
