@@ -51,11 +51,11 @@ def test_each_model_keeps_its_data(seed) -> None:
 def test_a_second_data_set_compiles_nothing() -> None:
     run = {"steps": 5, "reference": "prior", "progressbar": False, "random_seed": 1}
     found = []
-    for seed in (0, 1, 2):
+    for seed in (0, 1):
         idata = pma.sample_ais(50, model=regression(seed), warnings=False, **run)
         found.append((particles_compiled(), float(pma.log_evidence(idata).log_evidence)))
-    assert found[0][0] == found[1][0] == found[2][0] > 0
-    assert len({evidence for _, evidence in found}) == 3
+    assert found[0][0] == found[1][0] > 0
+    assert len({evidence for _, evidence in found}) == 2
 
 
 def particles_compiled() -> int:
@@ -70,7 +70,8 @@ def test_black_boxes_are_told_apart() -> None:
     def model(scale: float) -> pm.Model:
         @jax.custom_jvp
         def call(x):
-            return jax.pure_callback(lambda x: scale * x, jax.ShapeDtypeStruct((), "float64"), x)
+            shape = jax.ShapeDtypeStruct((), "float64")
+            return jax.pure_callback(lambda x: scale * x, shape, x, vmap_method="sequential")
 
         call.defjvp(lambda primals, tangents: (call(*primals), scale * tangents[0]))
 

@@ -1,0 +1,115 @@
+"""Coordinates of location-scale variables: the same density, with its Jacobian."""
+
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
+
+SIZE = 3
+
+
+def hierarchical(family: str = "Normal") -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 1, 2)
+        tau = pm.HalfNormal("tau", 2)
+        parameters = {"nu": 4} if family == "StudentT" else {}
+        names = {"Laplace": "b", "Cauchy": "beta", "Logistic": "s", "Gumbel": "beta"}
+        parameters[names.get(family, "sigma")] = tau
+        parameters["alpha" if family == "Cauchy" else "mu"] = mu
+        x = getattr(pm, family)("x", **parameters, shape=SIZE)
+        pm.Normal("y", x, 1.5, observed=np.array([0.5, 1.0, -2.0]))
+    return model
+
+
+@pytest.fixture(scope="module")
+def normal() -> tuple[pma.CompiledModel, LocationScaleModel]:
+    compiled = pma.compile_model(hierarchical())
+    return compiled, LocationScaleModel(compiled)
+
+
+@pytest.mark.parametrize("weight", [np.zeros(SIZE), np.ones(SIZE), np.array([0.0, 0.5, 1.0])])
+def test_the_density_is_that_of_the_model(normal, weight) -> None:
+    compare_densities(*normal, weight)
+
+
+@pytest.mark.parametrize("family", ["Laplace", "Cauchy", "Logistic", "Gumbel", "StudentT"])
+def test_families(family) -> None:
+    compiled = pma.compile_model(hierarchical(family))
+    compare_densities(compiled, LocationScaleModel(compiled), np.array([0.0, 0.5, 1.0]))
+
+
+def compare_densities(
+    compiled: pma.CompiledModel, model: LocationScaleModel, weight: np.ndarray
+) -> None:
+    """Compare prior and likelihood in both coordinates, with dx/dz = sigma^(1 - w)."""
+    moved = model.at(weight)
+    position = moved.sample_prior(np.random.SeedSequence(1), 4)
+    values = moved.constrain(position)
+    np.testing.assert_allclose(moved.unconstrain(values), position, atol=1e-9)
+    volume = ((1 - weight) * np.log(values["tau"][:, None])).sum(axis=1)
+    for z, x, log_volume in zip(position, compiled.unconstrain(values), volume, strict=True):
+        found, own = moved.log_terms(jnp.asarray(z)), compiled.log_terms(jnp.asarray(x))
+        assert float(found.log_prior) == pytest.approx(float(own.log_prior) + log_volume, abs=1e-8)
+        assert float(found.log_likelihood) == pytest.approx(float(own.log_likelihood), abs=1e-8)
+
+
+def test_non_centred_prior_draws_are_standard(normal) -> None:
+    _, model = normal
+    draws = model.non_centred.sample_prior(np.random.SeedSequence(2), 4000)[:, model.columns]
+    np.testing.assert_allclose(draws.mean(axis=0), 0, atol=0.07)
+    np.testing.assert_allclose(draws.std(axis=0), 1, atol=0.05)
+
+
+def test_location_and_scale(normal) -> None:
+    _, model = normal
+    position = model.non_centred.sample_prior(np.random.SeedSequence(3), 5)
+    values = model.non_centred.constrain(position)
+    location, scale = model.location_and_scale(position)
+    np.testing.assert_allclose(location, np.repeat(values["mu"][:, None], SIZE, axis=1))
+    np.testing.assert_allclose(scale, np.repeat(values["tau"][:, None], SIZE, axis=1))
+
+
+def test_the_data_are_those_of_the_compiled_model() -> None:
+    """Data that change in between do not get into the other coordinates."""
+    with pm.Model() as model:
+        y = pm.Data("y", np.array([1.0]))
+        x = pm.Normal("x", 0, pm.HalfNormal("tau", 1))
+        pm.Normal("observed", x, 1.0, observed=y)
+    compiled = pma.compile_model(model)
+    with model:
+        pm.set_data({"y": np.array([9.0])})
+    moved = LocationScaleModel(compiled).non_centred
+    assert moved.observed_data()["observed"] == 1.0
+    assert model["y"].get_value() == 9.0
+    at_zero = float(moved.log_terms(jnp.zeros(2)).log_likelihood)
+    assert at_zero == pytest.approx(float(pm.logp(pm.Normal.dist(0, 1), 1.0).eval()))
+
+
+def constant_parameters() -> pm.Model:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("x", 0, 1), 1, observed=0.0)
+    return model
+
+
+def with_a_transform() -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        x = pm.Normal("x", mu, 1, shape=2, transform=pm.distributions.transforms.ordered)
+        pm.Normal("y", x, 1, observed=np.zeros(2))
+    return model
+
+
+def discrete() -> pm.Model:
+    with pm.Model() as model:
+        x = pm.Normal("x", pm.Normal("mu"), 1)
+        pm.Normal("y", x + pm.Bernoulli("k", 0.5), 1, observed=0.0)
+    return model
+
+
+@pytest.mark.parametrize("build", [constant_parameters, with_a_transform, discrete])
+def test_models_without_a_choice(build) -> None:
+    assert location_scale_model(pma.compile_model(build())) is None

@@ -1,0 +1,112 @@
+"""The choice of coordinates: by what the data say about each entry, and without bias."""
+
+import functools
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import integrate, stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.model.location_scale import LocationScale, LocationScaleModel
+from pymc_anneal.pipeline.choose_coordinates import best_weights
+
+MEAN_SD, SCALE_SD = 2.0, 2.0
+RESPONSE = np.array([0.8, -1.4, 2.1, 0.3, -0.6, 3.0])
+
+
+def groups(error) -> pm.Model:
+    """Group means that are centred, with measurement errors of this size."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, MEAN_SD)
+        tau = pm.HalfNormal("tau", SCALE_SD)
+        x = pm.Normal("x", mu, tau, shape=len(RESPONSE))
+        pm.Normal("y", x, error, observed=RESPONSE)
+    return model
+
+
+@functools.cache
+def log_evidence_of_groups(error: float) -> float:
+    """Integrate the means out in closed form, and the scale by quadrature."""
+
+    def density(tau: float) -> float:
+        covariance = (tau**2 + error**2) * np.eye(len(RESPONSE)) + MEAN_SD**2
+        likelihood = stats.multivariate_normal(np.zeros(len(RESPONSE)), covariance).pdf(RESPONSE)
+        return float(likelihood * stats.halfnorm(scale=SCALE_SD).pdf(tau))
+
+    return float(np.log(integrate.quad(density, 0, 40, points=[1, 4], epsabs=0)[0]))
+
+
+@functools.cache
+def compiled(error: float) -> pma.CompiledModel:
+    return pma.compile_model(groups(error))
+
+
+def run(error: float, **settings):
+    return pma.sample_ais(
+        model=compiled(error), progressbar=False, random_seed=1, warnings=False, **settings
+    )
+
+
+@pytest.mark.parametrize("error", [10.0, pytest.param(0.05, marks=pytest.mark.slow)])
+def test_vague_and_sharp_data(error) -> None:
+    found = pma.log_evidence(run(error))
+    assert abs(found.log_evidence - log_evidence_of_groups(error)) < 4 * found.mcse
+    assert found.mcse < 0.1
+    assert found.verdict.trusted
+
+
+@pytest.mark.slow
+def test_a_wrong_jacobian_is_seen(monkeypatch) -> None:
+    """The twin forgets the volume of the map: from the mixture it would have another evidence."""
+    monkeypatch.setattr(LocationScale, "log_jac_det", lambda self, value, *inputs: 0.0 * value)
+    found = pma.log_evidence(
+        pma.sample_ais(model=groups(10.0), progressbar=False, random_seed=1, warnings=False)
+    )
+    assert not found.verdict.trusted
+
+
+def test_draws_are_those_of_the_model() -> None:
+    posterior = run(10.0)["posterior"]
+    assert set(posterior.data_vars) == {"mu", "tau", "x"}
+    assert posterior["x"].shape[-1] == len(RESPONSE)
+    # Little is known: the means scatter as widely as their prior says.
+    spread = np.asarray((posterior["x"] - posterior["mu"]) / posterior["tau"])
+    assert spread.std() == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(10.0, np.zeros(6)), (0.01, np.ones(6)), (np.repeat([10.0, 0.01], 3), [0, 0, 0, 1, 1, 1])],
+)
+def test_weights(error, expected) -> None:
+    """Entries that the data determine are centred, the others are not."""
+    model = LocationScaleModel(pma.compile_model(groups(error)))
+    rng, n = np.random.default_rng(0), 400
+    mu, tau = rng.normal(size=n), np.exp(rng.normal(0, 0.7, size=n))
+    conditional = np.broadcast_to(np.asarray(error), (6,)) / tau[:, None]
+    # The posterior of x given mu and tau: between RESPONSE and mu, by their precisions.
+    shrink = 1 / (1 + conditional**-2)
+    centre = shrink * mu[:, None] + (1 - shrink) * RESPONSE
+    x = centre + tau[:, None] * np.sqrt(shrink) * rng.normal(size=(n, 6))
+    position = model.non_centred.unconstrain({"mu": mu, "tau": tau, "x": x})
+    np.testing.assert_array_equal(best_weights(model, position), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [10.0, 0.5, 0.05])
+def test_errors_cover(error) -> None:
+    exact, scores, ratios = log_evidence_of_groups(error), [], []
+    for seed in range(60):
+        found = pma.log_evidence(
+            pma.sample_ais(
+                model=compiled(error), progressbar=False, random_seed=seed, warnings=False
+            )
+        )
+        scores.append((found.log_evidence - exact) / found.mcse)
+        ratios.append(np.exp(found.log_evidence - exact))
+    assert abs(np.mean(ratios) - 1) < 4 * np.std(ratios) / np.sqrt(len(ratios)) + 0.002
+    assert 0.7 < np.std(scores) < 1.35
+    assert np.mean(np.abs(scores) < 1.96) > 0.85
