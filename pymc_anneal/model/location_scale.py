@@ -5,7 +5,7 @@ coordinate
 
     z = w mu + sigma^(w - 1) (x - mu),    dx / dz = sigma^(1 - w),
 
-with a weight ``w`` for each entry (Gorinova, Moore & Hoffman 2020, eq. 5): ``x`` itself at
+with a weight ``w`` for each entry (Gorinova, Moore & Hoffman 2020): ``x`` itself at
 ``w = 1`` (centred), ``e`` at ``w = 0`` (non-centred). Where the data say little about ``x``, its
 joint density with ``log sigma`` is a funnel and that of ``e`` is not; where they say much, it is
 the other way round.
