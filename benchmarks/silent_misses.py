@@ -209,12 +209,18 @@ PROBLEMS: dict[str, list[Callable[[], Hidden]]] = {
 }
 
 
-def run(problem: Hidden, model, reference: str, seed: int) -> tuple[float, str, float, int]:
+def run(
+    problem: Hidden, model, reference: str, seed: int, max_minutes: float
+) -> tuple[float, str, float, int]:
     """Return the error in standard errors, the verdict, the log evidence, the evaluations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         idata = pma.sample_ais(
-            model=model, reference=reference, random_seed=seed, progressbar=False
+            model=model,
+            reference=reference,
+            random_seed=seed,
+            max_minutes=max_minutes,
+            progressbar=False,
         )
     found = pma.log_evidence(idata)
     off = found.log_evidence - problem.log_evidence
@@ -240,6 +246,9 @@ def main() -> None:
     parser.add_argument(
         "--opaque", action="store_true", help="hide the terms of the densities from the search"
     )
+    parser.add_argument(
+        "--max-minutes", type=float, default=10.0, help="for each run; long from the prior"
+    )
     parser.add_argument("--name", default="", help="only problems whose name contains this")
     options = parser.parse_args()
     if options.opaque:
@@ -253,7 +262,7 @@ def main() -> None:
         model, begin, found = problem.build(), time.process_time(), []
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             try:
-                found.append(run(problem, model, options.reference, seed))
+                found.append(run(problem, model, options.reference, seed, options.max_minutes))
             except ValueError as error:
                 print(f"  seed {seed}: {error}")
                 total["refused"] += 1
