@@ -213,10 +213,6 @@ class CompiledModel:
         """Return coordinates by dimension and dimensions by variable, as ArviZ expects them."""
         return dict(self._data.coords), dict(self._data.dims)
 
-    def frozen_values(self) -> dict[Any, Any]:
-        """Return the constants that stand for shared variables of the model."""
-        return dict(self._data.values)
-
     def freeze(self, graphs: Sequence[Variable]) -> list[Variable]:
         """Give graphs of the model the data with which it was compiled."""
         return self._data.freeze(graphs)

@@ -86,7 +86,7 @@ class LocationScaleModel:
     """
 
     def __init__(self, compiled: CompiledModel):
-        self._model, self._frozen = compiled.model, compiled.frozen_values()
+        self._model, self._frozen = compiled.model, compiled._data.values
         self._entries = tuple(_find_entries(compiled))
         self._compiled = OrderedDict[bytes, CompiledModel]()
 
