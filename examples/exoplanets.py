@@ -5,7 +5,7 @@ The velocity `v_i` of a star at the time `t_i` is a sum of Keplerian orbits and 
     v = C + sum_j K_j (cos(omega_j + nu_j(t)) + e_j cos(omega_j)) + noise,  noise ~ N(0, S + s^2 I),
     S_ik = 3 exp(-(sin^2(pi d / 20) / 0.5^2 + d^2 / 50^2) / 2) + sigma_i^2 I_ik,  d = t_i - t_k.
 
-Ten teams computed the evidences of zero to three planets, and differ by several nats. Without
+Seven teams computed the evidences of zero to three planets, and differ by several nats. Without
 planets the evidence is known: closed form in C and quadrature over s.
 
     python examples/exoplanets.py                                       # minutes
