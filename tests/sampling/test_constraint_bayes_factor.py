@@ -44,7 +44,7 @@ def log_mass_of_order(observed: list[float]) -> float:
     return float(np.log(below[-1]))
 
 
-ORDERED, REVERSED = [0.0, 0.3, 0.8, 1.0, 1.6], [1.6, 1.0, 0.8, 0.3, 0.0]
+ORDERED, REVERSED = [0.0, 0.3, 0.8, 1.0, 1.6], [2.2, 1.5, 1.0, 0.4, 0.0]
 
 
 class TestFiveMeans:
