@@ -15,6 +15,7 @@ import xarray as xr
 
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
+from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import (
@@ -228,6 +229,7 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "reference_costs": _list_costs(stages.reference_choice.compared),
         "path_costs": _list_costs(stages.path_choice.compared),
         "path_rejected_because": rejected,
+        "random_seed": describe_seed(session.seeds.root),
         "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
         **session.target.attrs,
         "notes": " ".join(filter(None, (session.target.attrs.get("notes"), stages.note))),

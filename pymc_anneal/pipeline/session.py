@@ -45,6 +45,13 @@ class Seeds(NamedTuple):
         """Spawn the seeds of all stages from the seed of the run."""
         return cls(*seed_sequence(seed).spawn(len(cls._fields)))
 
+    @property
+    def root(self) -> np.random.SeedSequence:
+        """The seed of the run."""
+        return np.random.SeedSequence(
+            self.pilot.entropy, spawn_key=self.pilot.spawn_key[:-1]
+        )
+
 
 @dataclass(frozen=True)
 class Session:

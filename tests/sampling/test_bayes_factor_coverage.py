@@ -1,9 +1,9 @@
 """Coverage of the errors of direct paths, constraints and updates, each with a wrong twin.
 
-The twins take dependent draws for independent ones, or leave out the error of one of two numbers.
+The twins take dependent draws for independent ones, leave out the error of one of two numbers, or
+have errors that are three quarters as large.
 """
 
-import importlib
 import math
 
 import numpy as np
@@ -17,7 +17,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence import mean_ratio
-from pymc_anneal.pipeline import constraint_mass
+from pymc_anneal.pipeline import between_models, constraint_mass
 from pymc_anneal.results.container import dataset
 from tests import repetitions
 from tests.repetitions import REPETITIONS, coverage, covers
@@ -26,8 +26,11 @@ pytestmark = pytest.mark.slow
 
 QUIET = {"progressbar": False, "warnings": False}
 WALK = pma.RandomWalkMetropolis(step_size=0.5, scale=1.0)
-# `pymc_anneal.sampling.sample_bayes_factor` is the function of this name.
-DIRECT = importlib.import_module("pymc_anneal.sampling.sample_bayes_factor")
+
+
+def narrowed(scores: list[float]) -> list[float]:
+    """Return the errors in units of standard errors three quarters as large: the twin."""
+    return [score / 0.75 for score in scores]
 
 
 def independent(values: np.ndarray) -> float:
@@ -57,9 +60,9 @@ class TestDirectPath:
     def draws(self, groups: dict[str, tuple[int, ...]], seed: list[int]) -> object:
         """Return draws of the rates: gamma quantiles of a dependent normal sequence."""
         d = len(groups)
-        u = stats.norm.cdf(repetitions.autoregression(np.zeros(d), np.eye(d), seed))
+        z = repetitions.autoregression(np.zeros(d), np.eye(d), seed, (4, 100))
         values = {
-            name: stats.gamma(self.SHAPE + sum(y), scale=1 / (1 + len(y))).ppf(u[..., i])
+            name: stats.gamma(self.SHAPE + sum(y), scale=1 / (1 + len(y))).ppf(stats.norm.cdf(z[..., i]))
             for i, (name, y) in enumerate(groups.items())
         }
         return container({"posterior": dataset(values, ("chain", "draw"))})
@@ -81,15 +84,23 @@ class TestDirectPath:
         return scores
 
     @pytest.mark.parametrize("given", ["a", "b", "both"])
-    def test_one_step(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert covers(self.scores(given))
-        monkeypatch.setattr(mean_ratio, "draws_ess", independent)
-        monkeypatch.setattr(DIRECT, "draws_ess", independent)
-        assert coverage(self.scores(given)) < 0.92
+    def test_one_step(self, given: str) -> None:
+        scores = self.scores(given)
+        assert covers(scores)
+        assert not covers(narrowed(scores))
 
     @pytest.mark.parametrize("given", ["a", "both"])
     def test_three_steps(self, given: str) -> None:
-        assert covers(self.scores(given, steps=3, transition=WALK))
+        scores = self.scores(given, steps=3, transition=WALK)
+        assert covers(scores)
+        assert not covers(narrowed(scores))
+
+    def test_own_priors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without the map of the posteriors, weights follow the draws, dependence included."""
+        monkeypatch.setattr(between_models, "fit_warp", lambda *_: None)
+        assert covers(self.scores("b"))
+        monkeypatch.setattr(mean_ratio, "draws_ess", independent)
+        assert coverage(self.scores("b")) < 0.92
 
 
 # Means of two groups, with one observation each.
@@ -124,9 +135,10 @@ class TestConstraint:
     def test_estimated_prior_mass(self) -> None:
         assert covers(self.scores([0.3, 0.0], lambda values: values["mu"][1] - values["mu"][0]))
 
-    def test_tiny_mass(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        order = pma.Increasing("mu")
-        assert covers(self.scores([2.6, 0.0], order))
+    def test_tiny_mass(self) -> None:
+        scores = self.scores([2.6, 0.0], pma.Increasing("mu"))
+        assert covers(scores)
+        assert not covers(narrowed(scores))
 
 
 class TestUpdate:

@@ -1,4 +1,4 @@
-"""Bayes factors of orders and intervals: exact masses, tiny ones, coverage, a wrong twin."""
+"""Bayes factors of orders and intervals: exact masses, tiny ones, a wrong twin."""
 
 import math
 
@@ -132,25 +132,6 @@ def test_a_share_of_all_draws_has_an_error() -> None:
     mass = constraint_mass._counted(np.ones((4, 500)), 2000.0)
     assert mass.log_mass == 0
     assert mass.mcse > 1 / 8000
-
-
-@pytest.mark.slow
-def test_coverage_of_a_tiny_mass() -> None:
-    observed, scores = [2.6, 0.0], []
-    model = means(observed)
-    distance = 2.6 * VARIANCE / ERROR**2 / math.sqrt(2 * VARIANCE)
-    exact = float(stats.norm.logsf(distance)) + math.log(2)
-    for seed in range(300):
-        found = pma.constraint_bayes_factor(
-            exact_draws(observed, seed, 250),
-            pma.Increasing("mu"),
-            model=model,
-            random_seed=seed,
-            progressbar=False,
-            warnings=False,
-        )
-        scores.append((found.log_bayes_factor - exact) / found.mcse)
-    assert 0.92 <= np.mean(np.abs(scores) < 1.96) <= 0.98
 
 
 class TestRefused:
