@@ -94,7 +94,7 @@ def test_numbers_and_words(text, results) -> None:
 
 def test_priors_and_seeds(text, results) -> None:
     """The scale of the prior differs between the models; both have the seed 1."""
-    row = text[text.index("<th>mu</th>") :]
+    row = text[text.index(">mu</th>") :]
     assert row.index("Normal(0, 1)") < row.index("Normal(0, 30)") < row.index("</tr>")
     assert results["narrow"]["evidence"].attrs["random_seed"] == "1"
     assert text.count("random seed") == 2

@@ -42,6 +42,7 @@ class TestDirectPath:
     """One Poisson rate for two counts, or one for each; a gamma prior, whose log is skewed."""
 
     COUNTS, SHAPE = (3, 6), 2.0
+    correlation = 0.6
 
     def model(self, names: list[str]) -> pm.Model:
         with pm.Model() as built:
@@ -60,9 +61,11 @@ class TestDirectPath:
     def draws(self, groups: dict[str, tuple[int, ...]], seed: list[int]) -> object:
         """Return draws of the rates: gamma quantiles of a dependent normal sequence."""
         d = len(groups)
-        z = repetitions.autoregression(np.zeros(d), np.eye(d), seed, (4, 100))
+        z = repetitions.autoregression(np.zeros(d), np.eye(d), seed, (4, 100), self.correlation)
         values = {
-            name: stats.gamma(self.SHAPE + sum(y), scale=1 / (1 + len(y))).ppf(stats.norm.cdf(z[..., i]))
+            name: stats.gamma(self.SHAPE + sum(y), scale=1 / (1 + len(y))).ppf(
+                stats.norm.cdf(z[..., i])
+            )
             for i, (name, y) in enumerate(groups.items())
         }
         return container({"posterior": dataset(values, ("chain", "draw"))})
@@ -77,9 +80,7 @@ class TestDirectPath:
                 "draws_a": None if given == "b" else self.draws(one, [1, seed]),
                 "draws_b": None if given == "a" else self.draws(two, [2, seed]),
             }
-            found = pma.sample_bayes_factor(
-                *models, **draws, **settings, **QUIET, random_seed=seed
-            )
+            found = pma.sample_bayes_factor(*models, **draws, **settings, **QUIET, random_seed=seed)
             scores.append((found.log_bayes_factor - exact) / found.mcse)
         return scores
 
@@ -98,6 +99,7 @@ class TestDirectPath:
     def test_own_priors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without the map of the posteriors, weights follow the draws, dependence included."""
         monkeypatch.setattr(between_models, "fit_warp", lambda *_: None)
+        monkeypatch.setattr(self, "correlation", 0.8)
         assert covers(self.scores("b"))
         monkeypatch.setattr(mean_ratio, "draws_ess", independent)
         assert coverage(self.scores("b")) < 0.92
@@ -160,10 +162,12 @@ class TestUpdate:
         before, after = map(self.model, self.COUNTS)
         exact = [self.exact(count) for count in self.COUNTS]
         errors, twins, totals = [], [], []
-        settings = {"draws": 100, "reference": "prior", "steps": 30, **QUIET}
+        settings = {"draws": 100, "transition": WALK, **QUIET}
         for seed in range(REPETITIONS):
-            old = pma.sample_ais(before, random_seed=[4, seed], **settings)
-            new = pma.update(old, after, draws=100, steps=2, random_seed=[5, seed], **QUIET)
+            old = pma.sample_ais(
+                before, reference="prior", steps=20, random_seed=[4, seed], **settings
+            )
+            new = pma.update(old, after, steps=2, random_seed=[5, seed], **settings)
             a, b = pma.log_evidence(old), pma.log_evidence(new)
             error = b.log_evidence - a.log_evidence - (exact[1] - exact[0])
             errors.append(error / np.hypot(a.mcse, b.mcse))
