@@ -39,8 +39,15 @@ _WORDS = ("model", "log BF (nats)", "log10 BF", "Jeffreys (1961)", "Kass & Rafte
 
 # Scalars and attributes of the group "evidence" that a reader needs to repeat a run.
 _SETTINGS = ("steps", "particles", "rounds", "evaluations", "seconds")
-_CHOICES = ("path", "schedule", "transition", "reference", "random_seed")
-_CHOICES += ("observed_data_hash", "versions")
+_CHOICES = (
+    "path",
+    "schedule",
+    "transition",
+    "reference",
+    "random_seed",
+    "observed_data_hash",
+    "versions",
+)
 
 
 def report(
@@ -128,7 +135,8 @@ def _priors(results: Mapping[str, Container]) -> dict[str, str]:
 def _read_priors(result: Container) -> dict[str, str]:
     group = required_group(result, "evidence", "pymc_anneal.sample_ais")
     lines = str(group.attrs.get("priors", "")).split("; ")
-    return dict(line.split(" ~ ", 1) for line in lines if " ~ " in line)  # type: ignore[misc]
+    pairs = (line.partition(" ~ ") for line in lines)
+    return {variable: prior for variable, mark, prior in pairs if mark}
 
 
 def _bayes_factors(comparison: ModelComparison) -> str:
