@@ -68,7 +68,8 @@ def test_a_stopped_reverse_run() -> None:
 
 class TestTimeLimit:
     def explain(self, run: Run, plan: Plan | None = None, **settings: object) -> str:
-        chosen = Settings(**{"draws": 300, "chains": 2, "max_minutes": 3.0, **settings})
+        given = {"draws": 300, "chains": 2, "max_minutes": 3.0, "max_rounds": 3, **settings}
+        chosen = Settings(**given)
         return explain_time_limit(chosen, Forward([run], plan))
 
     def test_an_error_above_the_target(self) -> None:

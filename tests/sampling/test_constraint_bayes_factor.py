@@ -65,6 +65,21 @@ class TestFiveMeans:
     def test_the_reversed_order_is_tiny(self) -> None:
         assert log_mass_of_order(REVERSED) < math.log(1e-6)
 
+    def test_a_mass_of_1e_8(self) -> None:
+        observed = [4.1, 0.0]
+        distance = 4.1 * VARIANCE / ERROR**2 / math.sqrt(2 * VARIANCE)
+        log_mass = float(stats.norm.logsf(distance))
+        assert log_mass < math.log(1.1e-8)
+        found = pma.constraint_bayes_factor(
+            exact_draws(observed, 1),
+            pma.Increasing("mu"),
+            model=means(observed),
+            random_seed=1,
+            progressbar=False,
+        )
+        assert found.verdict.trusted
+        assert abs(found.log_bayes_factor - log_mass - math.log(2)) < 3 * found.mcse
+
     def test_estimated_prior_mass(self) -> None:
         exact = log_mass_of_order(ORDERED) + math.log(120)
         found = pma.constraint_bayes_factor(
