@@ -149,13 +149,13 @@ def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pma.sample_ais(90, model=small_model(), transition=pma.HMC(), **settings)
 
 
-@pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False), (np.inf, False)])
+@pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False)])
 def test_a_time_limit_says_what_was_kept(minutes: float, cut: bool) -> None:
     result = pma.sample_ais(
         50,
         chains=2,
         model=small_model(),
-        target_mcse=0.002,
+        target_mcse=0.05,
         max_minutes=minutes,
         max_rounds=2,
         reference="prior",
