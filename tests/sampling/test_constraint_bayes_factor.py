@@ -108,6 +108,40 @@ class TestFiveMeans:
         assert weak.log_bayes_factor < twin.log_bayes_factor - 1
 
 
+class TestRepeatedCalls:
+    """Constraints of this package are compiled once, functions of the user at each call."""
+
+    def find(self, constraint: object) -> float:
+        found = pma.constraint_bayes_factor(
+            exact_draws([2.2, 0.0], 1),
+            constraint,
+            model=self.MODEL,
+            random_seed=1,
+            progressbar=False,
+        )
+        return found.log_bayes_factor
+
+    MODEL = means([2.2, 0.0])
+
+    def test_the_same_constraint(self) -> None:
+        first = self.find(pma.Increasing("mu", order=[0, 1]))
+        known = [f.cache_info().misses for f in (constraint_mass._bind_terms, constraint_mass._map)]
+        assert self.find(pma.Increasing("mu", order=[0, 1])) == first
+        assert known == [
+            f.cache_info().misses for f in (constraint_mass._bind_terms, constraint_mass._map)
+        ]
+
+    def test_a_function_of_a_value_that_changes(self) -> None:
+        limit = 0.0
+
+        def above(values: dict) -> object:
+            return values["mu"][1] - limit
+
+        low = self.find(above)
+        limit = 0.8
+        assert self.find(above) < low - 1
+
+
 class TestPriorMass:
     def mass(self, constraint: object) -> float | None:
         with pm.Model() as model:
