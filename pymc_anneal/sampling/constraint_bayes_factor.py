@@ -152,8 +152,9 @@ def _compile(compiled: CompiledModel, parts: Sequence[Callable[[Any], Any]]) -> 
 
     A function of the user may depend on values that change between two calls.
     """
-    if all(isinstance(part, Increasing | Between) for part in parts):
-        return _compile_once(compiled, tuple(parts))
+    own = tuple(part for part in parts if isinstance(part, Increasing | Between))
+    if len(own) == len(parts):
+        return _compile_once(compiled, own)
     return compile_slack(compiled, partial(_join, parts))
 
 
