@@ -214,7 +214,7 @@ def _factor(posterior: Mass, prior: Mass) -> LogBayesFactor:
     return LogBayesFactor(
         log_bayes_factor=value,
         mcse=mcse,
-        interval=(value - half, value + half),
+        interval=(value - half, value + half) if np.isfinite(mcse) else (-np.inf, np.inf),
         verdict=combined_verdict(
             {"posterior mass": posterior.verdict, "prior mass": prior.verdict}
         ),

@@ -142,6 +142,21 @@ class TestRepeatedCalls:
         assert self.find(above) < low - 1
 
 
+def test_an_empty_region_is_not_trusted() -> None:
+    found = pma.constraint_bayes_factor(
+        exact_draws([1.0, 0.0], 1),
+        lambda values: values["mu"][0] * np.array([1.0, -1.0]) - 1.0,
+        model=means([1.0, 0.0]),
+        log_prior_mass=math.log(0.1),
+        random_seed=1,
+        progressbar=False,
+        warnings=False,
+    )
+    assert found.verdict.status == "do not trust"
+    assert "no particle reached the region" in str(found)
+    assert found.interval == (-math.inf, math.inf)
+
+
 class TestPriorMass:
     def mass(self, constraint: object) -> float | None:
         with pm.Model() as model:
