@@ -16,6 +16,7 @@ from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.results.container import dataset
 
 REPETITIONS = 300
+CORRELATION = 0.6
 SCALE = 1.5
 _RNG = np.random.default_rng(1)
 X = _RNG.normal(size=(40, 3)) @ np.array([[1.0, 0.6, 0.2], [0.0, 0.8, 0.4], [0.0, 0.0, 0.9]])
@@ -46,17 +47,13 @@ def posterior(columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def autoregression(
-    mean: np.ndarray,
-    covariance: np.ndarray,
-    seed: object,
-    shape: tuple[int, int] = (4, 500),
-    correlation: float = 0.6,
+    mean: np.ndarray, covariance: np.ndarray, seed: object, shape: tuple[int, int] = (4, 500)
 ) -> np.ndarray:
     """Return dependent draws of a normal distribution, shape ``(chains, draws, d)``."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(*shape, len(mean)))
     for t in range(1, shape[1]):
-        z[:, t] = correlation * z[:, t - 1] + np.sqrt(1 - correlation**2) * z[:, t]
+        z[:, t] = CORRELATION * z[:, t - 1] + np.sqrt(1 - CORRELATION**2) * z[:, t]
     return mean + z @ np.linalg.cholesky(covariance).T
 
 

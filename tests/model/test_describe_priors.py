@@ -38,7 +38,8 @@ def test_words() -> None:
 
 
 def test_data_are_those_of_the_compilation() -> None:
-    built = model()
+    with pm.Model() as built:
+        pm.Normal("mu", 0, pm.Data("scale", 2.0))
     compiled = compile_model(built)
     with built:
         pm.set_data({"scale": 9.0})
