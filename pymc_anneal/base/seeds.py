@@ -42,6 +42,14 @@ def seed_sequence(random_seed: RandomSeed) -> np.random.SeedSequence:
         ) from error
 
 
+def describe_seed(seed: np.random.SeedSequence) -> str:
+    """Return an expression for a seed that gives the same run as ``random_seed``."""
+    entropy = seed.entropy if isinstance(seed.entropy, int) else np.asarray(seed.entropy).tolist()
+    if not seed.spawn_key:
+        return str(entropy)
+    return f"SeedSequence({entropy}, spawn_key={tuple(seed.spawn_key)})"
+
+
 def key_of(seed: np.random.SeedSequence) -> jax.Array:
     """Return the JAX key of a seed."""
     return key_from_words(seed.generate_state(2, np.uint32))

@@ -93,7 +93,7 @@ def assess(
     steps: int,
     earlier: Sequence[Estimate] = (),
     rounds: Sequence[Estimate] = (),
-    interrupted: bool = False,
+    interruption: str = "",
     mcse: float | None = None,
     doubts: Sequence[str] = (),
     population_size: int = 1,
@@ -115,8 +115,8 @@ def assess(
     rounds : sequence of Estimate
         Those of the rounds of the run, if there were several. Together with those of earlier
         annealed runs they tell whether the transitions lag behind the path.
-    interrupted : bool
-        Whether the run was stopped before all particles were done.
+    interruption : str
+        What is kept of a run that was stopped; empty if it was not.
     mcse : float, optional
         Error of the estimate in nats, if it is not that of the weights alone.
     doubts : sequence of str
@@ -142,8 +142,8 @@ def assess(
     lagging = lag([*earlier, *rounds])
     if lagging is not None and lagging.significant:
         shortfalls.append(lagging.describe(target_mcse))
-    if interrupted:
-        shortfalls.append("the run was interrupted")
+    if interruption:
+        shortfalls.append(f"the run was interrupted: {interruption}")
     return verdict_from(found, shortfalls)
 
 

@@ -159,6 +159,8 @@ class AnnealedRun:
         resampling.
     evaluations : int
         Evaluations of gradient or density by all particles.
+    planned : int
+        Number of particles over all chains if the run had not been stopped.
     """
 
     betas: np.ndarray
@@ -171,6 +173,7 @@ class AnnealedRun:
     ladder: Ladder[np.ndarray]
     population_size: int = 1
     evaluations: int = 0
+    planned: int = 0
 
     @property
     def steps(self) -> int:
@@ -242,6 +245,7 @@ def _merge(blocks: Sequence[Block], results: Sequence[BlockResult], workers: int
         ladder=concatenate_ladders([r.ladder for r in results], axis=2),
         population_size=len(first.position) // first.chains if first.resample else 1,
         evaluations=particles * int(first.transition.cost(moved_at).sum()),
+        planned=sum(len(block.position) for block in blocks),
     )
 
 

@@ -64,6 +64,10 @@ class Increasing:
     name: str
     order: Sequence[int] | None = None
 
+    def __post_init__(self) -> None:
+        if self.order is not None:  # hashable, as an immutable object should be
+            object.__setattr__(self, "order", tuple(self.order))
+
     def __call__(self, values: _Values) -> jax.Array:
         """Return the differences of neighbours, shape ``(k - 1,)``."""
         value = values[self.name]

@@ -11,7 +11,7 @@ small is counted among the draws.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -82,7 +82,7 @@ def estimate_mass(
     if ess * inside.mean() >= _COUNTED:
         return _counted(inside, ess)
     scale = slacks.std(axis=0)
-    terms = Partial(partial(_terms, log_density, slack), np.where(scale > 0, scale, 1.0))  # type: ignore[no-untyped-call]
+    terms = Partial(_bind_terms(log_density, slack), np.where(scale > 0, scale, 1.0))  # type: ignore[no-untyped-call]
     start = StartDraws(draws, lambda seed, rows: rows)
     run = anneal_draws(session, GeometricPath(terms), start, transition)
     end = _evaluate(slack, run.position.reshape(-1, draws.shape[2]))
@@ -111,6 +111,14 @@ def _counted(inside: np.ndarray, ess: float) -> Mass:
     return Mass(float(np.log(share)), mcse, Verdict("trust"), inside.size)
 
 
+# JAX caches its programs by function: the same density and region must give the same function.
+@lru_cache(maxsize=8)
+def _bind_terms(
+    log_density: Callable[[jax.Array], jax.Array], slack: Slack
+) -> Callable[[jax.Array, jax.Array], LogTerms]:
+    return partial(_terms, log_density, slack)
+
+
 def _terms(
     log_density: Callable[[jax.Array], jax.Array], slack: Slack, scale: jax.Array, x: jax.Array
 ) -> LogTerms:
@@ -118,9 +126,15 @@ def _terms(
     return LogTerms(log_density(x), -_PENALTY * violation)
 
 
+@lru_cache(maxsize=8)
+def _map(slack: Slack) -> Slack:
+    mapped: Slack = jax.jit(jax.vmap(slack))
+    return mapped
+
+
 @double_precision
 def _evaluate(slack: Slack, x: np.ndarray) -> np.ndarray:
     """Return the slacks at positions of shape ``(n, d)``, shape ``(n, k)``."""
-    mapped = jax.jit(jax.vmap(slack))
+    mapped = _map(slack)
     rows = [np.arange(i, i + _BATCH).clip(max=len(x) - 1) for i in range(0, len(x), _BATCH)]
     return np.concatenate([np.asarray(mapped(x[r])) for r in rows])[: len(x)]

@@ -13,6 +13,7 @@ from pymc_anneal._version import __version__
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.execution.fingerprint import describe_model
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.describe_priors import describe_priors
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.results.container import dataset
@@ -71,10 +72,11 @@ class ModelTarget:
 
     @property
     def attrs(self) -> Mapping[str, str]:
-        """Notes on the model, a hash of the observed data, versions, and what failed first."""
+        """Notes on the model, its priors, a hash of the data, versions, and what failed first."""
         first_error = "".join(calls.error for calls in self.compiled.calls)
         return {
             "notes": " ".join(self.compiled.notes),
+            "priors": describe_priors(self.compiled),
             "observed_data_hash": hash_data(self.compiled.observed_data()),
             "versions": f"pymc_anneal {__version__}, pymc {pm.__version__}, jax {jax.__version__}",
             **({"first_error": first_error} if first_error else {}),

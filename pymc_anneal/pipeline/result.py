@@ -15,6 +15,7 @@ import xarray as xr
 
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
+from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import (
@@ -26,6 +27,7 @@ from pymc_anneal.evidence.diagnostics import (
 from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
+from pymc_anneal.pipeline.cut_short import describe_interruption, explain_time_limit
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.run import Stages
@@ -145,7 +147,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         steps=last.steps,
         earlier=_earlier_estimates(forward),
         rounds=_annealed("a round", forward.rounds),
-        interrupted=last.interrupted or stages.interrupted,
+        interruption=describe_interruption(forward, stages.interrupted),
         mcse=reverse.mcse if reverse else estimate.mcse,
         doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
@@ -229,11 +231,17 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "reference_costs": _list_costs(stages.reference_choice.compared),
         "path_costs": _list_costs(stages.path_choice.compared),
         "path_rejected_because": rejected,
+        "random_seed": describe_seed(session.seeds.root),
         "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
         **session.target.attrs,
-        "notes": " ".join(filter(None, (session.target.attrs.get("notes"), stages.note))),
+        "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),
     }
+
+
+def _notes(session: Session, stages: Stages) -> list[str]:
+    limit = explain_time_limit(session.settings, stages.forward)
+    return [session.target.attrs.get("notes", ""), stages.note, limit]
 
 
 def _describe(number: int, run: AnnealedRun) -> str:

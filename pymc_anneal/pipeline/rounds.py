@@ -215,14 +215,19 @@ def _refined_lengths(pilot: Pilot, finished: AnnealedRun) -> PathLengths:
     return PathLengths(betas, refine_length(betas, d, pilot))
 
 
+def misses_target(settings: Settings, finished: AnnealedRun) -> bool:
+    """Whether the error of a round is above the target, or cannot be trusted."""
+    units = population_means(finished.log_weight, finished.population_size)
+    reliable = not weight_pareto_k(units) > MAX_PARETO_K
+    error = ais(finished.log_weight, population_size=finished.population_size).mcse
+    return not (reliable and error <= settings.target_mcse)
+
+
 def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> float | None:
     """Return the factor by which to lengthen the next round; None if there is to be none."""
     if settings.fixed_steps is not None or finished.interrupted:
         return None
-    units = population_means(finished.log_weight, finished.population_size)
-    reliable = not weight_pareto_k(units) > MAX_PARETO_K
-    error = ais(finished.log_weight, population_size=finished.population_size).mcse
-    if reliable and error <= settings.target_mcse:
+    if not misses_target(settings, finished):
         return None
     variance = log_weight_variance(finished.log_weight)
     aim = _NEXT_SHARE * planned_variance(finished.particles, settings.target_mcse)

@@ -46,6 +46,11 @@ class Seeds(NamedTuple):
         """Spawn the seeds of all stages from the seed of the run."""
         return cls(*seed_sequence(seed).spawn(len(cls._fields)))
 
+    @property
+    def root(self) -> np.random.SeedSequence:
+        """The seed of the run."""
+        return np.random.SeedSequence(self.pilot.entropy, spawn_key=self.pilot.spawn_key[:-1])
+
 
 @dataclass(frozen=True)
 class Session:
@@ -174,6 +179,8 @@ def open_session(
         The executor is none.
     ValueError
         The checkpoint is of another run; or, during the run, the log density is NaN.
+    KeyboardInterrupt
+        The run was stopped before there was an estimate.
     """
     check_executor(executor)
     log, seed = StageLog(), seed_sequence(random_seed)
@@ -181,12 +188,26 @@ def open_session(
         words = _fingerprint(target, settings, choices or {})
         log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
     with (
+        _explaining_interrupt(checkpoint is not None),
         ProgressDisplay(progressbar) as display,
         compilation_cache(),
         explaining_nan(target),
     ):
         yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
     log.save()
+
+
+@contextmanager
+def _explaining_interrupt(has_checkpoint: bool) -> Iterator[None]:
+    """Say that a run that was stopped in its pilot or trial has nothing to keep."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        resume = " The same call goes on from the checkpoint." if has_checkpoint else ""
+        raise KeyboardInterrupt(
+            "Stopped before there was an estimate: nothing is lost, because nothing was counted."
+            + resume
+        ) from stop
 
 
 @contextmanager

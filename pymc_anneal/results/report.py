@@ -39,7 +39,15 @@ _WORDS = ("model", "log BF (nats)", "log10 BF", "Jeffreys (1961)", "Kass & Rafte
 
 # Scalars and attributes of the group "evidence" that a reader needs to repeat a run.
 _SETTINGS = ("steps", "particles", "rounds", "evaluations", "seconds")
-_CHOICES = ("path", "schedule", "transition", "reference", "observed_data_hash", "versions")
+_CHOICES = (
+    "path",
+    "schedule",
+    "transition",
+    "reference",
+    "random_seed",
+    "observed_data_hash",
+    "versions",
+)
 
 
 def report(
@@ -89,6 +97,7 @@ def report(
     comparison = compare(results, prior_odds)
     sections = {
         "Models": _models(comparison),
+        **_priors(results),
         "Bayes factors": _bayes_factors(comparison),
         **({} if sensitivity is None else {"Other priors": _sensitivity(sensitivity)}),
         **{f"Run of {name}": _run(result) for name, result in results.items()},
@@ -112,6 +121,22 @@ def _page(title: str, sections: Mapping[str, str]) -> str:
 def _models(comparison: ModelComparison) -> str:
     figure = plot_compare(comparison)[0].figure
     return comparison._repr_html_() + _svg(figure)
+
+
+def _priors(results: Mapping[str, Container]) -> dict[str, str]:
+    """Return a section with the prior of each variable in each model, if the results have them."""
+    by_model = {name: _read_priors(result) for name, result in results.items()}
+    variables = list(dict.fromkeys(v for priors in by_model.values() for v in priors))
+    rows = [[v, *(priors.get(v, "") for priors in by_model.values())] for v in variables]
+    header = ["variable", *by_model]
+    return {"Priors": html_table(rows, header=header)} if rows else {}
+
+
+def _read_priors(result: Container) -> dict[str, str]:
+    group = required_group(result, "evidence", "pymc_anneal.sample_ais")
+    lines = str(group.attrs.get("priors", "")).split("; ")
+    pairs = (line.partition(" ~ ") for line in lines)
+    return {variable: prior for variable, mark, prior in pairs if mark}
 
 
 def _bayes_factors(comparison: ModelComparison) -> str:

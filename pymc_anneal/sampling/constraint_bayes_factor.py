@@ -9,7 +9,7 @@ without the restriction, which encompasses it,
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -26,10 +26,10 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.constraints import compile_slack
+from pymc_anneal.model.constraints import Between, Increasing, compile_slack
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
-from pymc_anneal.pipeline.constraint_mass import Mass, estimate_mass
+from pymc_anneal.pipeline.constraint_mass import Mass, Slack, estimate_mass
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
@@ -113,7 +113,7 @@ def constraint_bayes_factor(
     compiled = as_compiled(model)
     _check_continuous(compiled)
     parts = list(constraint) if isinstance(constraint, Sequence) else [constraint]
-    slack = compile_slack(compiled, partial(_join, parts))
+    slack = _compile(compiled, parts)
     exact = _exact_mass(compiled, parts, log_prior_mass)
     seed_prior, seed_start, seed_posterior = seed_sequence(random_seed).spawn(3)
     kernel = choose_transition(transition, compiled)
@@ -130,13 +130,13 @@ def constraint_bayes_factor(
             return estimate_mass(session, log_density, slack, draws, kernel)
 
     posterior = mass(
-        grouped_draws(idata, compiled), partial(_log_posterior, compiled), seed_posterior
+        grouped_draws(idata, compiled), _log_density(_log_posterior, compiled), seed_posterior
     )
     if exact is None:
         draws = compiled.sample_prior(seed_start, _PRIOR_DRAWS)
         prior = mass(
             draws.reshape(_PRIOR_CHAINS, -1, compiled.ndim),
-            partial(_log_prior, compiled),
+            _log_density(_log_prior, compiled),
             seed_prior,
         )
     else:
@@ -145,6 +145,30 @@ def constraint_bayes_factor(
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor of the constraint")
     return found
+
+
+def _compile(compiled: CompiledModel, parts: Sequence[Callable[[Any], Any]]) -> Slack:
+    """Compile the slacks, once for the same constraints of this package.
+
+    A function of the user may depend on values that change between two calls.
+    """
+    own = tuple(part for part in parts if isinstance(part, Increasing | Between))
+    if len(own) == len(parts):
+        return _compile_once(compiled, own)
+    return compile_slack(compiled, partial(_join, parts))
+
+
+# JAX caches its programs by function: the same constraint must give the same function.
+@lru_cache(maxsize=8)
+def _compile_once(compiled: CompiledModel, parts: tuple[Increasing | Between, ...]) -> Slack:
+    return compile_slack(compiled, partial(_join, parts))
+
+
+@lru_cache(maxsize=8)
+def _log_density(
+    of_model: Callable[[CompiledModel, jax.Array], jax.Array], compiled: CompiledModel
+) -> Callable[[jax.Array], jax.Array]:
+    return partial(of_model, compiled)
 
 
 def _join(parts: Sequence[Callable[[Any], Any]], values: Any) -> jax.Array:
@@ -190,7 +214,7 @@ def _factor(posterior: Mass, prior: Mass) -> LogBayesFactor:
     return LogBayesFactor(
         log_bayes_factor=value,
         mcse=mcse,
-        interval=(value - half, value + half),
+        interval=(value - half, value + half) if np.isfinite(mcse) else (-np.inf, np.inf),
         verdict=combined_verdict(
             {"posterior mass": posterior.verdict, "prior mass": prior.verdict}
         ),

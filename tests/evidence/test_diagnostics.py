@@ -52,8 +52,9 @@ class TestAssess:
         assert "the pilot found 3.00 +- 0.05, more than the run" in str(verdict)
 
     def test_interruption(self) -> None:
-        verdict = assess(even_weights(), target_mcse=0.1, steps=50, interrupted=True)
-        assert str(verdict) == "more steps needed: the run was interrupted"
+        kept = "300 of 600 particles are kept"
+        verdict = assess(even_weights(), target_mcse=0.1, steps=50, interruption=kept)
+        assert str(verdict) == f"more steps needed: the run was interrupted: {kept}"
 
     def test_equal_weights(self) -> None:
         assert assess(np.zeros((2, 300)), target_mcse=0.1, steps=1).status == "trust"

@@ -75,6 +75,7 @@ def test_the_page_is_well_formed_and_complete(text) -> None:
     assert page.headings == [
         "R&D",
         "Models",
+        "Priors",
         "Bayes factors",
         "Other priors",
         "Run of narrow",
@@ -89,6 +90,22 @@ def test_numbers_and_words(text, results) -> None:
     assert jeffreys(factor) in text
     assert f"{factor:.1f}" in text
     assert pma.log_evidence(results["narrow"]).data_hash in text
+
+
+def test_priors_and_seeds(text, results) -> None:
+    """The scale of the prior differs between the models; both have the seed 1."""
+    row = text[text.index(">mu</th>") :]
+    assert row.index("Normal(0, 1)") < row.index("Normal(0, 30)") < row.index("</tr>")
+    assert results["narrow"]["evidence"].attrs["random_seed"] == "1"
+    assert text.count("random seed") == 2
+
+
+def test_results_without_priors_have_no_such_section(results, tmp_path) -> None:
+    models = {name: results[name].copy() for name in ("narrow", "a<b>")}
+    for model in models.values():
+        model["evidence"].attrs = {**model["evidence"].attrs, "priors": ""}
+    file = pma.report(models, tmp_path / "report.html")
+    assert "Priors" not in Page(file.read_text(encoding="utf-8")).headings
 
 
 def test_a_folder_that_does_not_exist(results, tmp_path) -> None:

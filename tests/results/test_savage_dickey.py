@@ -180,7 +180,7 @@ def test_draws_of_other_data_are_refused() -> None:
 
 @pytest.mark.slow
 def test_sleep_data_from_runs() -> None:
-    """The Bayes factor by two runs and by the ratio agree with the exact one."""
+    """Two runs, the ratio and the direct path agree with the exact value; so does a curve."""
     with pm.Model() as null:
         sigma = pm.math.exp(pm.Uniform("log_sigma", -5, 5))
         pm.Normal("y", 0, sigma, observed=jzs.SLEEP)
@@ -188,5 +188,12 @@ def test_sleep_data_from_runs() -> None:
     full = pma.sample_ais(model=jzs.model(), **settings)
     two_runs = pma.log_bayes_factor(full, pma.sample_ais(model=null, **settings))
     ratio = savage_dickey(full, {"delta": 0}, model=jzs.model())
-    for found in (two_runs, ratio):
+    direct = pma.sample_bayes_factor(
+        jzs.model(), null, draws_a=full, target_mcse=0.003, random_seed=2, progressbar=False
+    )
+    for found in (two_runs, ratio, direct):
         assert abs(found.log_bayes_factor - jzs.LOG_BAYES_FACTOR) < min(0.01, 4 * found.mcse)
+    scales = np.geomspace(0.1, 2, 10)
+    curve = pma.prior_sensitivity(full, {"r": scales}, model=jzs.model())
+    exact = [jzs.log_bayes_factor(r) - jzs.LOG_BAYES_FACTOR for r in scales]
+    assert (np.abs(curve["log_ratio"] - exact) < 4 * curve["mcse"]).all()

@@ -3,6 +3,7 @@
 import warnings
 
 from concurrent.futures import Future
+from pathlib import Path
 
 import numpy as np
 import pymc as pm
@@ -13,6 +14,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.execution import blocks
+from pymc_anneal.pipeline import session
 from tests.problems import by_name
 from tests.sampling.small_model import QUICK, evidence_attrs, small_model
 
@@ -121,4 +123,44 @@ def test_an_interrupted_run_keeps_the_finished_blocks(monkeypatch) -> None:
     result = pma.sample_ais(90, model=small_model(), block_size=60, **QUICK)
     assert group(result, "annealing")["log_weight"].shape == (2, 30)
     assert group(result, "posterior").sizes["draw"] == 90
-    assert "the run was interrupted" in str(pma.log_evidence(result).verdict)
+    verdict = str(pma.log_evidence(result).verdict)
+    assert "the run was interrupted: 60 of 180 particles are kept" in verdict
+
+
+@pytest.mark.parametrize("stage", ["run_pilot", "anneal"])
+def test_a_stop_before_the_first_result_loses_nothing(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, stage, stop)
+    with pytest.raises(KeyboardInterrupt, match="nothing is lost, because nothing was counted"):
+        pma.sample_ais(90, model=small_model(), transition=pma.HMC(), progressbar=False)
+
+
+def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "run_pilot", stop)
+    settings = {"checkpoint": tmp_path / "file", "progressbar": False}
+    with pytest.raises(KeyboardInterrupt, match="goes on from the checkpoint"):
+        pma.sample_ais(90, model=small_model(), transition=pma.HMC(), **settings)
+
+
+@pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False)])
+def test_a_time_limit_says_what_was_kept(minutes: float, cut: bool) -> None:
+    result = pma.sample_ais(
+        50,
+        chains=2,
+        model=small_model(),
+        target_mcse=0.05,
+        max_minutes=minutes,
+        max_rounds=2,
+        reference="prior",
+        random_seed=1,
+        progressbar=False,
+    )
+    note = "`max_minutes` = 1e-09 ended the run before its error reached the target; all 100 part"
+    assert (note in pma.log_evidence(result).notes) == cut

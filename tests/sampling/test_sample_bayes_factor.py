@@ -196,7 +196,8 @@ class TestRefused:
         with pm.Model() as other:
             s = pm.HalfNormal("slope0", 1)
             pm.Normal("y", s, 1, observed=Y)
-        with pytest.raises(ValueError, match="'slope0' has the transform None"):
+        message = "'slope0' has the transform LogTransform in the first model and None in the sec"
+        with pytest.raises(ValueError, match=message):
             pma.sample_bayes_factor(SMALL, other, progressbar=False)
 
     def test_other_data(self) -> None:
