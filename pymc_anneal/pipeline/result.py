@@ -230,9 +230,15 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "path_rejected_because": rejected,
         "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
         **session.target.attrs,
-        "notes": " ".join(filter(None, (session.target.attrs.get("notes"), stages.note))),
+        "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),
     }
+
+
+def _notes(session: Session, stages: Stages) -> tuple[str, ...]:
+    """Return the notes on the model, on the plan and on the audit; "" where there is none."""
+    plan = stages.forward.plan
+    return session.target.attrs.get("notes", ""), plan.note if plan else "", stages.note
 
 
 def _describe(number: int, run: AnnealedRun) -> str:
