@@ -80,7 +80,9 @@ def run(model, monkeypatch):
 
 def test_a_generous_budget_changes_nothing(run) -> None:
     (free, minutes), (limited, _) = run(np.inf), run(1e4)
-    np.testing.assert_array_equal(free["annealing"]["log_weight"], limited["annealing"]["log_weight"])
+    np.testing.assert_array_equal(
+        free["annealing"]["log_weight"], limited["annealing"]["log_weight"]
+    )
     assert "max_minutes" not in free["evidence"].attrs["notes"]
     assert float(free["evidence"]["seconds_per_evaluation"]) == pytest.approx(1.0)
     assert minutes > 30
