@@ -15,6 +15,7 @@ from pytensor.graph.op import Op
 
 import pymc_anneal as pma
 
+from pymc_anneal.annealing import loop
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.model import host_calls
 from pymc_anneal.pipeline import rounds, session
@@ -58,7 +59,7 @@ EXACT = -0.5 * np.log(5) - 0.4
 
 @pytest.fixture
 def run(model, monkeypatch):
-    for module in (host_calls, session, rounds):
+    for module in (host_calls, loop, session, rounds):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=CLOCK.perf_counter))
 
     def run(minutes: float, draws: int = 50, **settings: Any) -> tuple[Any, float]:
@@ -99,9 +100,10 @@ def test_a_budget_for_a_part_of_a_pilot(run) -> None:
 
 
 def test_the_plan_is_cut_to_what_the_pilots_leave(run) -> None:
-    _, free = run(np.inf, 400)
-    idata, minutes = run(0.8 * free, 400)
-    assert minutes < free
+    settings = {"reference": "prior", "target_mcse": 0.02, "warnings": False}
+    _, free = run(np.inf, **settings)
+    idata, minutes = run(0.8 * free, **settings)
+    assert minutes < 0.85 * free
     assert "cut the plan from" in idata["evidence"].attrs["notes"]
     estimate = pma.log_evidence(idata)
     assert abs(estimate.log_evidence - EXACT) < 4 * estimate.mcse

@@ -1,4 +1,4 @@
-"""The black boxes of PyMC's example gallery run unchanged, to the evidence of their twins in JAX."""
+"""The black boxes of PyMC's example gallery run unchanged, with the evidence of their twins."""
 
 import warnings
 
