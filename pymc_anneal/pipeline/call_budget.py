@@ -16,6 +16,9 @@ import numpy as np
 from pymc_anneal.adaptation.pilot import PilotTooLongError
 from pymc_anneal.base.progress import PilotProgress
 
+# A plan cut to the time that is left may take this much longer before it is worth a warning.
+_SLACK = 1.1
+
 
 @dataclass(frozen=True)
 class CallBudget:
@@ -61,7 +64,7 @@ class CallBudget:
         raise PilotTooLongError(
             f"`max_minutes` is {self.max_minutes:g}, and an evaluation of the black box takes "
             f"{self.seconds_per_evaluation:.2g} s. The {name} is at beta = {progress.beta:.2g} "
-            f"after {self.seconds_passed / 60:.2g} minutes; its next temperature takes "
+            f"after {self.seconds_passed / 60:.1f} minutes; its next temperature takes "
             f"{progress.next_evaluations} evaluations, and there is time for "
             f"{self.evaluations:.0f}. Allow more minutes, pass an `executor` whose workers share "
             "the calls, let the black box take batches of points, or let `nested_evidence` "
@@ -71,10 +74,10 @@ class CallBudget:
 
     def describe_overrun(self, seconds: float) -> str:
         """Say that the smallest run takes longer than there is time; "" if it does not."""
-        if self.seconds_per_evaluation is None or seconds <= self.counted_seconds:
+        if self.seconds_per_evaluation is None or seconds <= _SLACK * self.counted_seconds:
             return ""
         return (
-            f"The counted run takes about {seconds / 60:.2g} minutes, and `max_minutes` = "
-            f"{self.max_minutes:g} leaves {self.counted_seconds / 60:.2g}: take fewer `draws`, "
+            f"The counted run takes about {seconds / 60:.1f} minutes, and `max_minutes` = "
+            f"{self.max_minutes:g} leaves {self.counted_seconds / 60:.1f}: take fewer `draws`, "
             "allow more minutes, or pass an `executor` whose workers share the calls."
         )

@@ -100,10 +100,10 @@ def test_a_budget_for_a_part_of_a_pilot(run) -> None:
 
 
 def test_the_plan_is_cut_to_what_the_pilots_leave(run) -> None:
-    settings = {"reference": "prior", "target_mcse": 0.02, "warnings": False}
+    settings = {"reference": "prior", "target_mcse": 0.01, "warnings": False}
     _, free = run(np.inf, **settings)
-    idata, minutes = run(0.8 * free, **settings)
-    assert minutes < 0.85 * free
+    idata, minutes = run(0.6 * free, **settings)
+    assert minutes < 0.75 * free  # the audit of the modes comes on top
     assert "cut the plan from" in idata["evidence"].attrs["notes"]
     estimate = pma.log_evidence(idata)
     assert abs(estimate.log_evidence - EXACT) < 4 * estimate.mcse
@@ -121,6 +121,15 @@ def test_more_draws_than_there_is_time_for(run) -> None:
 )
 def test_evaluations_for_which_there_is_time(seconds, evaluations) -> None:
     assert CallBudget(20.0, 600.0, seconds).evaluations == evaluations
+
+
+def test_a_plan_that_fills_the_budget_is_no_overrun() -> None:
+    budget = CallBudget(20.0, 600.0, 1.0)
+    assert budget.describe_overrun(610.0) == ""
+    assert (
+        "takes about 15.0 minutes, and `max_minutes` = 20 leaves 10.0"
+        in budget.describe_overrun(900)
+    )
 
 
 def test_models_in_jax_spend_it_on_the_counted_run() -> None:
