@@ -30,7 +30,9 @@ from pymc_anneal.model.derivatives import NO_GRADIENT, Derivatives
 
 def without_gradients(compiled: pma.CompiledModel) -> pma.CompiledModel:
     """Return a model of which no part has gradients."""
-    return replace(compiled, derivatives=Derivatives(NO_GRADIENT, "hidden by the benchmark"))
+    hidden = Derivatives(NO_GRADIENT, "hidden by the benchmark")
+    notes = (*compiled.notes, f"The model has no gradient ({hidden.obstacle}).")
+    return replace(compiled, derivatives=hidden, notes=notes)
 
 
 def measure(compiled: pma.CompiledModel, seed: int, max_minutes: float) -> dict[str, float]:
