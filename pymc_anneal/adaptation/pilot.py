@@ -160,7 +160,7 @@ def run_pilot(
     seed
         Source of randomness.
     report
-        Called after each temperature.
+        Called before and after each temperature; may raise to end the pilot.
     max_evaluations
         Largest number of evaluations of gradient or density.
     effort
@@ -187,6 +187,8 @@ def run_pilot(
     rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     log_z, evaluations, warned = 0.0, 0, False
+    first = _evaluations(particles.tuner, effort.first_moves, len(position))
+    report(PilotProgress(0.0, 0.0, particles.tuner.cost, 1.0, 0, first))
     while betas[-1] < 1:
         beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
         log_z += float(step.log_mean)
@@ -200,7 +202,8 @@ def run_pilot(
         betas.append(beta)
         discrepancy.append(float(step.discrepancy))
         tuners.append(tuner)
-        report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate))
+        ahead = _evaluations(tuner, effort.moves, len(position)) if beta < 1 else 0
+        report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate, evaluations, ahead))
         _check_length(betas, evaluations, max_evaluations)
         if needs_pilot(transition):
             warned = _check_cost(beta, tuner.cost, warned)
@@ -217,6 +220,11 @@ def run_pilot(
         evaluations=evaluations,
         nan_share=0.0 if rejected is None else float(rejected.mean()),
     )
+
+
+def _evaluations(tuner: Tuner, moves: int, particles: int) -> int:
+    """Return the evaluations of the pairs of moves at a temperature."""
+    return 2 * len(tuner.candidates(moves)) * tuner.cost * particles
 
 
 def _check_cost(beta: float, cost: int, warned: bool) -> bool:

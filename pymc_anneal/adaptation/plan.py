@@ -41,12 +41,15 @@ class Plan:
         Predicted Monte Carlo standard error of the log evidence, in nats.
     predicted_seconds : float
         Predicted time; NaN if unknown.
+    note : str
+        What a budget of time has changed; "" if nothing.
     """
 
     steps: int
     particles: int
     predicted_mcse: float
     predicted_seconds: float
+    note: str = ""
 
 
 def effective_length(pilot: Pilot) -> np.ndarray:

@@ -63,12 +63,16 @@ class PilotProgress(NamedTuple):
         Evaluations of gradient or density of one transition.
     accept_rate : float
         Mean acceptance probability.
+    evaluations, next_evaluations : int
+        Evaluations so far, and those of the next temperature; 0 at the last one.
     """
 
     beta: float
     log_z: float
     cost: int
     accept_rate: float
+    evaluations: int = 0
+    next_evaluations: int = 0
 
     @property
     def completed(self) -> float:

@@ -1,5 +1,7 @@
 """Graphs without a JAX form: compiled PyTensor functions, called back from JAX."""
 
+import warnings
+
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, cast
@@ -92,11 +94,14 @@ def build_gradients(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> 
         An Op has no gradient: mostly `NotImplementedError`, but any class that the Op raises.
     """
     real = [v for v in inputs if v.type.dtype.startswith("float")]
-    return [
-        g.astype("float64")
-        for output in outputs
-        for g in pt.grad(output, real, disconnected_inputs="ignore", return_disconnected="zero")
-    ]
+    with warnings.catch_warnings():
+        # PyTensor 3 tells the authors of Ops to rename `grad`, which is no matter of the model.
+        warnings.filterwarnings("ignore", message=".* should implement `pullback`")
+        return [
+            g.astype("float64")
+            for output in outputs
+            for g in pt.grad(output, real, disconnected_inputs="ignore", return_disconnected="zero")
+        ]
 
 
 class _Code:

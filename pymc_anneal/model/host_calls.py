@@ -73,8 +73,10 @@ class Calls:
         Number of its workers.
     count, failures : int
         Calls, and those that raised an exception.
+    points : int
+        Points at which values were asked for: more than calls if these take batches.
     seconds : float
-        Time that they took, of all workers together.
+        Time that the calls took, of all workers together.
     error : str
         Traceback of the first exception; "" if there was none.
     """
@@ -83,13 +85,19 @@ class Calls:
     workers: int = 1
     count: int = 0
     failures: int = 0
+    points: int = 0
     seconds: float = 0.0
     error: str = ""
+
+    @property
+    def seconds_per_point(self) -> float:
+        """Time until the value at one more point is known; 0 before the first."""
+        return self.seconds / self.workers / max(self.points, 1)
 
     @contextmanager
     def recorded(self, executor: Executor | None, workers: int) -> Iterator[None]:
         """Begin a new record, and evaluate on an executor for the duration of the context."""
-        self.count, self.failures, self.seconds, self.error = 0, 0, 0.0, ""
+        self.count, self.failures, self.points, self.seconds, self.error = 0, 0, 0, 0.0, ""
         self.executor, self.workers = executor, workers
         try:
             yield
@@ -99,6 +107,7 @@ class Calls:
     def add(self, values: Values) -> None:
         """Add the calls that gave some values to the record."""
         self.count += values.calls
+        self.points += len(values.rows)
         self.failures += values.failures
         self.seconds += values.seconds
         self.error = self.error or values.error

@@ -13,6 +13,7 @@ from pymc_anneal._version import __version__
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.execution.fingerprint import describe_model
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import FIRST_ORDER
 from pymc_anneal.model.describe_priors import describe_priors
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.target import RunCandidate
@@ -64,10 +65,13 @@ class ModelTarget:
         if not calls:
             return {}
         count = sum(c.count for c in calls)
+        # An evaluation with a gradient calls the code of the value and that of the gradient.
+        codes = 2 if self.compiled.derivatives.order == FIRST_ORDER else 1
         return {
             "calls": count,
             "call_failures": sum(c.failures for c in calls),
             "seconds_per_call": sum(c.seconds for c in calls) / max(count, 1),
+            "seconds_per_evaluation": sum(c.seconds_per_point for c in calls) * codes,
         }
 
     @property

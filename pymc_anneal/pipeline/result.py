@@ -240,8 +240,10 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:
+    """Return the notes on the model, the plan, the audit and the time; "" where there is none."""
+    plan = stages.forward.plan
     limit = explain_time_limit(session.settings, stages.forward)
-    return [session.target.attrs.get("notes", ""), stages.note, limit]
+    return [session.target.attrs.get("notes", ""), plan.note if plan else "", stages.note, limit]
 
 
 def _describe(number: int, run: AnnealedRun) -> str:

@@ -121,6 +121,7 @@ def run_rounds(
 ) -> list[AnnealedRun]:
     """Run rounds, each longer than the one before, until the error is as wanted."""
     settings, begin = session.settings, time.perf_counter()
+    seconds = session.call_budget.counted_seconds
     steps = plan.steps if plan else settings.fixed_steps or 0
     particles = plan.particles if plan else settings.draws * settings.chains
     lengths = None if pilot is None else path_lengths(pilot)
@@ -138,7 +139,7 @@ def run_rounds(
             if not rounds:
                 raise
             rounds[-1] = replace(rounds[-1], interrupted=True)  # earlier rounds are complete
-        seconds_left = 60 * settings.max_minutes - (time.perf_counter() - begin)
+        seconds_left = seconds - (time.perf_counter() - begin)
         growth = session.log.stage("Growth", partial(_growth, settings, rounds[-1], seconds_left))
         if growth is None:
             break

@@ -1,6 +1,7 @@
 """The session of a run: shared context of its stages, opened and closed in one place."""
 
 import os
+import time
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
@@ -14,12 +15,14 @@ from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
+from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
 from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, open_stage_log
 from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.workers import check_executor
+from pymc_anneal.pipeline.call_budget import CallBudget
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate, Target
 
@@ -66,6 +69,8 @@ class Session:
         Where blocks run; None: threads of this process.
     log : StageLog
         Results of the stages, kept in the checkpoint.
+    begin : float
+        When it was opened.
     """
 
     target: Target
@@ -74,6 +79,14 @@ class Session:
     seeds: Seeds
     executor: Executor | None = None
     log: StageLog = field(default_factory=StageLog)
+    begin: float = field(default_factory=lambda: time.perf_counter())
+
+    @property
+    def call_budget(self) -> CallBudget:
+        """Time left for the calls of black boxes."""
+        passed = time.perf_counter() - self.begin
+        minutes, scalars = self.settings.max_minutes, self.target.scalars
+        return CallBudget(minutes, passed, scalars.get("seconds_per_evaluation"))
 
     def pilot(
         self,
@@ -126,7 +139,12 @@ class Session:
         def compute() -> Pilot:
             seed_start, seed_run = seed_sequence(seed).spawn(2)
             position = candidate.draw_reference(seed_start, particles)
-            report = self.display.add_bar(name).show
+            bar = self.display.add_bar(name)
+
+            def report(progress: PilotProgress) -> None:
+                bar.show(progress)
+                self.call_budget.check_pilot(name.lower(), progress)
+
             return run_pilot(
                 candidate.path, transition, position, seed_run, report, max_evaluations, effort
             )

@@ -4,6 +4,8 @@ It is not counted. With the real transitions the variance is larger than for per
 of steps and particles is based on the measured variance.
 """
 
+import warnings
+
 from dataclasses import replace
 from functools import partial
 
@@ -20,13 +22,14 @@ from pymc_anneal.pipeline.rounds import (
     path_lengths,
 )
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_evaluations
 
 # Trials until the log weights are even enough to plan by.
 _MAX_TRIALS = 4
 # Variance of the log weights above which its estimate is too rough to plan by.
 _MAX_TRIAL_VARIANCE = 3.0
+# Share of the time for calls of black boxes that a trial may take.
+_TRIAL_SHARE = 0.5
 # Bounds on the variance of the log weights of a run from a fitted reference: tails that the fit
 # missed need a few steps, and below the lower bound a longer run gains nothing.
 _NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
@@ -38,6 +41,7 @@ def plan_run(
     """Plan steps and particles from trials: blocks annealed like those of the counted run.
 
     No trial is needed if the reference is near: its fit has measured the variance of one step.
+    Black boxes whose calls leave no time for a trial are planned by the pilot alone.
 
     Returns
     -------
@@ -45,25 +49,54 @@ def plan_run(
     trials : tuple of AnnealedRun
         Each longer than the one before; the plan follows from the last.
     """
+    trials: list[AnnealedRun] = []
     if candidate.one_step_variance <= NEAR:
-        return _plan_from_fit(session.settings, candidate, pilot), ()
-    trials = _run_trials(session, candidate, pilot)
-    plan = session.log.stage("Plan", partial(_plan_from, session.settings, pilot, trials[-1]))
-    return plan, tuple(trials)
+        compute = partial(_plan_from_fit, session, candidate, pilot)
+    elif _has_time(session, pilot):
+        trials = _run_trials(session, candidate, pilot)
+        compute = partial(_plan_from_trial, session, pilot, trials[-1])
+    else:
+        compute = partial(_plan_from_pilot, session, pilot)
+    plan = session.log.stage("Plan", compute)
+    overrun = session.call_budget.describe_overrun(plan.predicted_seconds)
+    if overrun:
+        warnings.warn(overrun, stacklevel=2)
+    return replace(plan, note=" ".join(filter(None, (plan.note, overrun)))), tuple(trials)
 
 
-def _plan_from_fit(settings: Settings, candidate: RunCandidate, pilot: Pilot) -> Plan:
+def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
     """Plan a run from a reference near the posterior, not shorter than what came before it.
 
     The error falls with the length of the run: a shorter one would waste the adaptation.
     """
     spent = spent_evaluations((Choice(candidate, {}),), pilot)
-    particles = settings.draws * settings.chains
+    particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
     bounds = single / _NEAR_VARIANCE, single / _LEAST_VARIANCE
     steps = np.clip(spent / (particles * float(pilot.cost[-1])), *bounds)
-    plan = _make_plan(settings, pilot, variance=single, steps=1, seconds=0.0)
-    return replace(plan, steps=max(plan.steps, int(np.ceil(steps))))
+    plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
+    wanted = max(plan.steps, int(np.ceil(steps)))
+    seconds = _step_seconds(session, pilot) * plan.particles
+    affordable = session.call_budget.counted_seconds / max(seconds, 1e-12)
+    planned = max(1, int(min(wanted, affordable)))
+    note = _describe_cut(session, replace(plan, steps=wanted), planned, plan.particles)
+    return replace(plan, steps=planned, predicted_seconds=seconds * planned, note=note)
+
+
+def _step_seconds(session: Session, pilot: Pilot) -> float:
+    """Return the time of the calls of one step of one particle; 0 for a model in JAX."""
+    return (session.call_budget.seconds_per_evaluation or 0.0) * float(pilot.cost.mean())
+
+
+def _has_time(session: Session, pilot: Pilot) -> bool:
+    """Whether a trial takes no more than its share of the time for calls of black boxes."""
+    if session.call_budget.seconds_per_evaluation is None:
+        return True
+    particles = session.settings.block_draws * session.settings.chains
+    evaluations = particles * trial_steps(pilot) * float(pilot.cost.mean())
+    return session.log.stage(
+        "Time", lambda: evaluations <= _TRIAL_SHARE * session.call_budget.evaluations
+    )
 
 
 def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
@@ -81,17 +114,27 @@ def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list
     return trials
 
 
-def _plan_from(settings: Settings, pilot: Pilot, trial: AnnealedRun) -> Plan:
+def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun) -> Plan:
     variance = log_weight_variance(trial.log_weight)
     seconds = trial.seconds / (trial.steps * trial.particles)
-    return _make_plan(settings, pilot, variance=variance, steps=trial.steps, seconds=seconds)
+    return _make_plan(session, pilot, variance=variance, steps=trial.steps, seconds=seconds)
+
+
+def _plan_from_pilot(session: Session, pilot: Pilot) -> Plan:
+    """Plan a run by the pilot's prediction: a variance of one."""
+    seconds, steps = _step_seconds(session, pilot), trial_steps(pilot)
+    plan = _make_plan(session, pilot, variance=1.0, steps=steps, seconds=seconds)
+    note = "`max_minutes` left no time for a trial: the plan follows from the pilot alone."
+    return replace(plan, note=f"{note} {plan.note}".strip())
 
 
 def _make_plan(
-    settings: Settings, pilot: Pilot, *, variance: float, steps: int, seconds: float
+    session: Session, pilot: Pilot, *, variance: float, steps: int, seconds: float
 ) -> Plan:
     """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle."""
-    return make_plan(
+    settings = session.settings
+    within = partial(
+        make_plan,
         variance=variance,
         steps=steps,
         fixed_steps=settings.fixed_steps,
@@ -99,5 +142,16 @@ def _make_plan(
         target_mcse=settings.target_mcse,
         log_reference_mass=pilot.log_reference_mass,
         seconds=seconds,
-        budget_seconds=60 * settings.max_minutes,
+    )
+    wanted, plan = within(), within(budget_seconds=session.call_budget.counted_seconds)
+    return replace(plan, note=_describe_cut(session, wanted, plan.steps, plan.particles))
+
+
+def _describe_cut(session: Session, wanted: Plan, steps: int, particles: int) -> str:
+    """Say what of a wanted plan was cut to the budget of time; "" if nothing was."""
+    if (steps, particles) == (wanted.steps, wanted.particles):
+        return ""
+    return (
+        f"`max_minutes` = {session.settings.max_minutes:g} cut the plan from {wanted.steps} steps "
+        f"of {wanted.particles} particles to {steps} of {particles}."
     )

@@ -138,10 +138,11 @@ def sample_ais(
         unbiased; the decision to go on depends on the round before, which makes the average
         over several very slightly less than that.
     max_minutes : float
-        Budget of the counted run. A plan predicted to take longer is cut to it (fewer extra
-        particles, then fewer steps), and no further round begins that would exceed it; the
-        verdict says if the error suffers. If it cuts, the result depends on the machine's speed as
-        well as on the seed; ``numpy.inf`` switches it off.
+        Budget of the counted run; with a black box, of the whole run, and a survey or pilot without
+        time for its next temperature raises an error. A plan predicted to take longer is cut to it
+        (fewer extra particles, then fewer steps; ``notes`` says from what to what), and no further
+        round begins that would exceed it; the verdict says if the error suffers. If it cuts, the
+        result depends on the machine's speed as well as on the seed; ``numpy.inf`` switches it off.
     cores : int, optional
         Worker threads, or the number of workers of the executor. Default: the available
         processors, or the executor's own number.
@@ -194,9 +195,9 @@ def sample_ais(
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        An argument makes no sense, the model cannot be annealed (see :func:`compile_model`), its
-        log density is NaN somewhere, or the checkpoint is of another run; the message says what
-        differs or where, and what to do.
+        An argument makes no sense, `max_minutes` is too short for the pilot of a black box, the
+        model cannot be annealed (see :func:`compile_model`), its log density is NaN somewhere, or
+        the checkpoint is of another run; the message says what differs or where, and what to do.
     FileNotFoundError
         The folder of the checkpoint does not exist.
 
@@ -205,7 +206,8 @@ def sample_ais(
     EvidenceWarning
         The verdict is not "trust".
     UserWarning
-        The transition is a random walk because a part of the model has no gradient.
+        The transition is a random walk because a part of the model has no gradient; or the calls of
+        a black box take more than `max_minutes` for the draws asked for.
 
     References
     ----------

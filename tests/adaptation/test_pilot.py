@@ -82,9 +82,16 @@ def test_first_steps_may_be_tiny(sigma: float) -> None:
 def test_every_temperature_is_reported() -> None:
     seen: list[PilotProgress] = []
     pilot = normal_pilot(pma.HMC(), report=seen.append)
-    assert [p.beta for p in seen] == pilot.betas[1:].tolist()
+    assert [p.beta for p in seen] == pilot.betas.tolist()
     assert seen[-1].log_z == pilot.log_z
-    assert [p.cost for p in seen] == pilot.cost.tolist()
+    assert [p.cost for p in seen[1:]] == pilot.cost.tolist()
+    # Each announces the evaluations of the next temperature, before the kernel is tuned there.
+    announced = np.array([p.next_evaluations for p in seen])
+    ratio = np.diff([p.evaluations for p in seen]) / announced[:-1]
+    assert ratio.min() > 1 / 3
+    assert ratio.max() < 3
+    assert announced[-1] == 0
+    assert seen[-1].evaluations == pilot.evaluations
     assert all(0 <= p.accept_rate <= 1 for p in seen)
     assert seen[-1].completed == 1
     assert "beta 1" in seen[-1].status

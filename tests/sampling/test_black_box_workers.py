@@ -81,6 +81,17 @@ def test_processes_give_the_same_bits(model, expected, pool) -> None:
     np.testing.assert_array_equal(weights(model, pool), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_two_workers_of_dask_give_the_same_bits(model, expected, tmp_path) -> None:
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+    )
+    with cluster, distributed.Client(cluster) as client:
+        np.testing.assert_array_equal(weights(model, client.get_executor()), expected)
+
+
 def test_calls_go_on_without_workers(model) -> None:
     points = model.sample_prior(np.random.SeedSequence(1), 5)
     with pytest.warns(UserWarning, match="lost its workers"), calls_on(model, Broken(), None):

@@ -116,6 +116,27 @@ def test_exact_models(name: str, sampler: str) -> None:
     assert evidence.verdict.status != "do not trust"
 
 
+def covers(scores: np.ndarray) -> bool:
+    """Return whether errors in units of their standard errors are about standard normal."""
+    n = len(scores)
+    return abs(scores.mean()) < 4 / np.sqrt(n) and abs(scores.std() - 1) < 4 / np.sqrt(2 * n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_error_covers(sampler: str) -> None:
+    problem = by_name("gamma_poisson")
+    model, scores = pma.compile_model(problem.build()), []
+    for seed in range(60):
+        settings = {"random_seed": seed, "n_live": 100, "runs": 1, "draws": 10, "target_mcse": 1.0}
+        found = pma.log_evidence(nested(model, sampler, **settings))
+        scores.append((found.log_evidence - problem.log_evidence) / found.mcse)
+    assert covers(np.array(scores))
+    # Planted faults: an error half as large, and a bias of one standard error.
+    assert not covers(2 * np.array(scores))
+    assert not covers(np.array(scores) + 1)
+
+
 def spike_and_slab(d: int, shift: float) -> pm.Model:
     """100 N(x; shift, 0.01) + N(x; 0, 0.1) in the unit box around zero; log Z = log 101."""
     with pm.Model() as model:

@@ -205,12 +205,32 @@ def test_sweeps_are_not_their_own_reversal(kernel: Transition) -> None:
     assert not is_reversal(kernel, kernel)
 
 
+def is_unbiased(path: pma.GeometricPath, kernel: Transition, steps: int) -> bool:
+    """Return whether the mean of the weights of a run agrees with the evidence."""
+    position = mixed_draws(0.0, PARTICLES, np.random.default_rng(steps))
+    betas, seed = pma.power_schedule(steps, 2.0), np.random.SeedSequence(steps)
+    log_weight = run_block(Block(path, kernel, betas, position, 2, seed)).log_weight
+    weight = np.exp(log_weight.ravel() - mixed_evidence())
+    assert weight.sum() ** 2 / (weight**2).sum() > 0.02 * PARTICLES
+    return abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(PARTICLES)
+
+
 @parametrize("case", DISCRETE_TRANSITIONS)
 def test_unbiased(case: Case) -> None:
     for steps in range(1, 6):
-        position = mixed_draws(0.0, PARTICLES, np.random.default_rng(steps))
-        betas, seed = pma.power_schedule(steps, 2.0), np.random.SeedSequence(steps)
-        log_weight = run_block(Block(PATH, case.make(), betas, position, 2, seed)).log_weight
-        weight = np.exp(log_weight.ravel() - mixed_evidence())
-        assert weight.sum() ** 2 / (weight**2).sum() > 0.02 * PARTICLES
-        assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(PARTICLES)
+        assert is_unbiased(PATH, case.make(), steps)
+
+
+def test_a_walk_that_always_accepts_is_biased(monkeypatch) -> None:
+    def always(key, log_accept, proposal, current):
+        allowed = jnp.where(jnp.isfinite(log_accept), 0.0, log_accept)
+        return accept_reject(key, allowed, proposal, current)
+
+    accept_reject = discrete_walk.accept_reject
+    monkeypatch.setattr(discrete_walk, "accept_reject", always)
+    fresh = pma.GeometricPath(lambda x: mixed_terms(x))  # so that JAX compiles it again
+    assert not is_unbiased(fresh, pma.DiscreteRandomWalk([3], 1.0, 3, 1.5), 4)
+
+
+def test_a_sweep_that_forgets_a_value_is_biased() -> None:
+    assert not is_unbiased(PATH, pma.Gibbs([1], [(3, 4)]), 4)

@@ -1,0 +1,83 @@
+"""Time for the evaluations of black boxes: `max_minutes`, survey and pilot included.
+
+Survey and pilot take thousands of calls, and a call may take seconds. Before each temperature of a
+pilot its evaluations are compared with those for which there is time,
+
+    (60 max_minutes - seconds passed) / seconds of an evaluation,
+
+and the plan of the counted run is cut to what the pilots leave. For a model in JAX, whose pilots
+are short, `max_minutes` is the budget of the counted run alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc_anneal.adaptation.pilot import PilotTooLongError
+from pymc_anneal.base.progress import PilotProgress
+
+# A plan cut to the time that is left may take this much longer before it is worth a warning.
+_SLACK = 1.1
+
+
+@dataclass(frozen=True)
+class CallBudget:
+    """Time of a run and of an evaluation.
+
+    Attributes
+    ----------
+    max_minutes : float
+        Budget of the run.
+    seconds_passed : float
+        Since the run began.
+    seconds_per_evaluation : float or None
+        Time of an evaluation, shared by the workers; 0 before the first, None for a model in JAX.
+    """
+
+    max_minutes: float
+    seconds_passed: float
+    seconds_per_evaluation: float | None
+
+    @property
+    def counted_seconds(self) -> float:
+        """Time for the counted run."""
+        passed = 0.0 if self.seconds_per_evaluation is None else self.seconds_passed
+        return max(60 * self.max_minutes - passed, 0.0)
+
+    @property
+    def evaluations(self) -> float:
+        """Evaluations for which there is time; infinite if they are not known to take any."""
+        if not self.seconds_per_evaluation:
+            return np.inf
+        return self.counted_seconds / self.seconds_per_evaluation
+
+    def check_pilot(self, name: str, progress: PilotProgress) -> None:
+        """Raise if there is no time for the next temperature of a pilot.
+
+        Raises
+        ------
+        PilotTooLongError
+            The evaluations of the next temperature would exceed the budget.
+        """
+        if progress.next_evaluations <= self.evaluations:
+            return
+        raise PilotTooLongError(
+            f"`max_minutes` is {self.max_minutes:g}, and an evaluation of the black box takes "
+            f"{self.seconds_per_evaluation:.2g} s. The {name} is at beta = {progress.beta:.2g} "
+            f"after {self.seconds_passed / 60:.1f} minutes; its next temperature takes "
+            f"{progress.next_evaluations} evaluations, and there is time for "
+            f"{self.evaluations:.0f}. Allow more minutes, pass an `executor` whose workers share "
+            "the calls, let the black box take batches of points, or let `nested_evidence` "
+            "estimate the evidence, which takes fewer calls in a few dimensions.",
+            progress.evaluations,
+        )
+
+    def describe_overrun(self, seconds: float) -> str:
+        """Say that the smallest run takes longer than there is time; "" if it does not."""
+        if self.seconds_per_evaluation is None or seconds <= _SLACK * self.counted_seconds:
+            return ""
+        return (
+            f"The counted run takes about {seconds / 60:.1f} minutes, and `max_minutes` = "
+            f"{self.max_minutes:g} leaves {self.counted_seconds / 60:.1f}: take fewer `draws`, "
+            "allow more minutes, or pass an `executor` whose workers share the calls."
+        )

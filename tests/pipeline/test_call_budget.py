@@ -1,0 +1,141 @@
+"""`max_minutes` of slow black boxes, by a clock that only the calls advance."""
+
+import warnings
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+import pymc_anneal as pma
+
+from pymc_anneal.annealing import loop
+from pymc_anneal.base.progress import PilotProgress
+from pymc_anneal.model import host_calls
+from pymc_anneal.pipeline import rounds, session
+from pymc_anneal.pipeline.call_budget import CallBudget
+
+pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+
+
+class Clock:
+    """A clock that shows the seconds that have been spent on it."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+CLOCK = Clock()
+
+
+class OneSecond(Op):
+    """A normal log density that takes a second."""
+
+    def make_node(self, x):
+        return Apply(self, [pt.as_tensor(x)], [pt.dscalar()])
+
+    def perform(self, node, inputs, outputs):
+        CLOCK.now += 1.0
+        outputs[0][0] = np.asarray(-2.0 * (inputs[0] - 1) ** 2)
+
+
+@pytest.fixture(scope="module")
+def model() -> pma.CompiledModel:
+    with pm.Model() as model:
+        pm.Potential("likelihood", OneSecond()(pm.Normal("x")))
+    return pma.compile_model(model)
+
+
+EXACT = -0.5 * np.log(5) - 0.4
+
+
+@pytest.fixture
+def run(model, monkeypatch):
+    for module in (host_calls, loop, session, rounds):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=CLOCK.perf_counter))
+
+    def run(minutes: float, draws: int = 50, **settings: Any) -> tuple[Any, float]:
+        begin = CLOCK.now
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The model has no gradient")
+            idata = pma.sample_ais(
+                draws,
+                model=model,
+                max_minutes=minutes,
+                random_seed=1,
+                progressbar=False,
+                **settings,
+            )
+        return idata, (CLOCK.now - begin) / 60
+
+    return run
+
+
+def test_a_generous_budget_changes_nothing(run) -> None:
+    (free, minutes), (limited, _) = run(np.inf), run(1e4)
+    np.testing.assert_array_equal(
+        free["annealing"]["log_weight"], limited["annealing"]["log_weight"]
+    )
+    assert "max_minutes" not in free["evidence"].attrs["notes"]
+    assert float(free["evidence"]["seconds_per_evaluation"]) == pytest.approx(1.0)
+    assert minutes > 30
+    estimate = pma.log_evidence(free)
+    assert abs(estimate.log_evidence - EXACT) < 4 * estimate.mcse
+
+
+def test_a_budget_for_a_part_of_a_pilot(run) -> None:
+    """The error comes before the time is spent, and says what it is spent on."""
+    begin = CLOCK.now
+    with pytest.raises(ValueError, match=r"`max_minutes` is 20.*takes 1 s\. The survey is at beta"):
+        run(20)
+    assert (CLOCK.now - begin) / 60 < 20
+
+
+def test_the_plan_is_cut_to_what_the_pilots_leave(run) -> None:
+    settings = {"reference": "prior", "target_mcse": 0.01, "warnings": False}
+    _, free = run(np.inf, **settings)
+    idata, minutes = run(0.6 * free, **settings)
+    assert minutes < 0.75 * free  # the audit of the modes comes on top
+    assert "cut the plan from" in idata["evidence"].attrs["notes"]
+    estimate = pma.log_evidence(idata)
+    assert abs(estimate.log_evidence - EXACT) < 4 * estimate.mcse
+
+
+def test_more_draws_than_there_is_time_for(run) -> None:
+    _, free = run(np.inf, 50)
+    with pytest.warns(UserWarning, match=r"The counted run takes about .* fewer `draws`"):
+        idata, _ = run(free, 2000)
+    assert "The counted run takes about" in idata["evidence"].attrs["notes"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "evaluations"), [(None, np.inf), (0.0, np.inf), (0.5, 1200), (20.0, 30)]
+)
+def test_evaluations_for_which_there_is_time(seconds, evaluations) -> None:
+    assert CallBudget(20.0, 600.0, seconds).evaluations == evaluations
+
+
+def test_a_plan_that_fills_the_budget_is_no_overrun() -> None:
+    budget = CallBudget(20.0, 600.0, 1.0)
+    assert budget.describe_overrun(610.0) == ""
+    assert (
+        "takes about 15.0 minutes, and `max_minutes` = 20 leaves 10.0"
+        in budget.describe_overrun(900)
+    )
+
+
+def test_models_in_jax_spend_it_on_the_counted_run() -> None:
+    assert CallBudget(20.0, 600.0, None).counted_seconds == 1200
+    assert CallBudget(20.0, 600.0, 0.0).counted_seconds == 600
+
+
+def test_the_last_temperature_needs_no_time() -> None:
+    CallBudget(1.0, 600.0, 1.0).check_pilot("pilot", PilotProgress(1.0, 0.0, 1, 0.5, 10, 0))
