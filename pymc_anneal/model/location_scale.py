@@ -37,6 +37,7 @@ from pytensor.tensor.random.basic import (
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.map_rows import RowFunction, map_positions
+from pymc_anneal.model.shared_program import SharedProgram
 
 # Distributions whose last two parameters are location and scale.
 _LOCATION_SCALE = (CauchyRV, GumbelRV, LaplaceRV, LogisticRV, NormalRV, StudentTRV)
@@ -165,6 +166,9 @@ def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
 
 def _try_weights(compiled: CompiledModel) -> LocationScaleModel | None:
     if compiled.derivatives.order < SMOOTH or compiled.discrete or not _find_entries(compiled):
+        return None
+    # Members of a family share one compilation, and would each have one of their own.
+    if not isinstance(getattr(compiled.log_terms, "func", None), SharedProgram):
         return None
     model = LocationScaleModel(compiled)
     try:

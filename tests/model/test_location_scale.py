@@ -7,6 +7,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
 
 SIZE = 3
@@ -113,3 +114,12 @@ def discrete() -> pm.Model:
 @pytest.mark.parametrize("build", [constant_parameters, with_a_transform, discrete])
 def test_models_without_a_choice(build) -> None:
     assert location_scale_model(pma.compile_model(build())) is None
+
+
+def test_members_of_a_family_keep_their_one_compilation() -> None:
+    with pm.Model() as model:
+        y = pm.Data("y", np.array([1.0]))
+        x = pm.Normal("x", 0, pm.HalfNormal("tau", 1))
+        pm.Normal("observed", x, 1.0, observed=y)
+    member = ModelFamily(pma.compile_model(model), ("y",)).member({"y": np.array([2.0])})
+    assert location_scale_model(member) is None
