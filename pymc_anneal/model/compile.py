@@ -23,7 +23,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from jax.tree_util import Partial
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
@@ -41,7 +40,7 @@ from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transform
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.notes import list_notes
 from pymc_anneal.model.prior_draws import PriorSampler
-from pymc_anneal.model.reject_nan import reject_nan
+from pymc_anneal.model.reject_nan import rejecting_nan
 from pymc_anneal.model.shared_program import build_log_terms
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
 from pymc_anneal.model.variables import (
@@ -102,8 +101,7 @@ class CompiledModel:
     @cached_property
     def rejecting_nan(self) -> "CompiledModel":
         """The model whose likelihood is zero where its log likelihood is NaN."""
-        log_terms = Partial(reject_nan, self.log_terms)  # type: ignore[no-untyped-call]
-        return replace(self, log_terms=log_terms)
+        return replace(self, log_terms=rejecting_nan(self.log_terms))
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior.

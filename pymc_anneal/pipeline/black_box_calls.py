@@ -46,9 +46,11 @@ def calls_on(
     workers = executor if spread else None
     if workers is not None:
         _check_sendable(compiled)
+    # In this process, one call follows the other.
+    count = 1 if workers is None else count_workers(workers, cores)
     with ExitStack() as stack:
         for calls in compiled.calls:
-            stack.enter_context(calls.recorded(workers, count_workers(workers, cores)))
+            stack.enter_context(calls.recorded(workers, count))
         yield None if spread else executor
 
 
