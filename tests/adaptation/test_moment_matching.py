@@ -47,7 +47,7 @@ def fitted(statistics: str) -> MomentSpline:
     return fit_moment_spline(path, pma.HMC(), *ends(), seed, statistics=statistics)
 
 
-@pytest.mark.parametrize("statistics", ["linear", "squares"])
+@pytest.mark.parametrize("statistics", ["linear", pytest.param("squares", marks=pytest.mark.slow)])
 class TestNormal:
     def test_ends_are_exact(self, statistics: str) -> None:
         spline = fitted(statistics)

@@ -60,6 +60,7 @@ def test_models_without_gradients_run_by_default(name: str) -> None:
     assert_exact(idata)
 
 
+@pytest.mark.slow
 def test_a_gradient_of_the_op_is_used() -> None:
     model = custom_dist(LogLikelihoodWithGradient())
     assert pma.compile_model(model).derivatives.order == FIRST_ORDER

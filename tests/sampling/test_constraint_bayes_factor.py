@@ -65,6 +65,7 @@ class TestFiveMeans:
     def test_the_reversed_order_is_tiny(self) -> None:
         assert log_mass_of_order(REVERSED) < math.log(1e-6)
 
+    @pytest.mark.slow
     def test_a_mass_of_1e_8(self) -> None:
         observed = [4.1, 0.0]
         distance = 4.1 * VARIANCE / ERROR**2 / math.sqrt(2 * VARIANCE)
@@ -80,6 +81,7 @@ class TestFiveMeans:
         assert found.verdict.trusted
         assert abs(found.log_bayes_factor - log_mass - math.log(2)) < 3 * found.mcse
 
+    @pytest.mark.slow
     def test_estimated_prior_mass(self) -> None:
         exact = log_mass_of_order(ORDERED) + math.log(120)
         found = pma.constraint_bayes_factor(

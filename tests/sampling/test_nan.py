@@ -67,7 +67,9 @@ def run(model: pm.Model, **settings: Any) -> Any:
     return pma.sample_ais(200, model=model, random_seed=1, progressbar=False, **settings)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[pytest.mark.slow] * (k != "nan")) for k in KINDS]
+)
 def test_a_region_without_likelihood_is_left_out(kind: str) -> None:
     idata = run(model_of(kind), nan="reject")
     estimate, evidence = pma.log_evidence(idata), idata["evidence"]

@@ -50,6 +50,7 @@ def line_log_evidence() -> float:
     return float(peak + volume - np.log(400))
 
 
+@pytest.mark.slow
 def test_the_line() -> None:
     idata = run(black_box_line(), 100)
     assert idata["evidence"].attrs["transition"] == "RandomWalkMetropolis"
