@@ -11,6 +11,8 @@ joint density with ``log sigma`` is a funnel and that of ``e`` is not; where the
 the other way round.
 """
 
+import warnings
+
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -126,7 +128,9 @@ class LocationScaleModel:
         transforms = {
             e.name: LocationScale(weight[e.start : e.stop].reshape(e.shape)) for e in self._entries
         }
-        with _values(self._frozen):
+        with _values(self._frozen), warnings.catch_warnings():
+            # Those about the model were given when it was compiled in its own coordinates.
+            warnings.simplefilter("ignore", UserWarning)
             return compile_model(change_value_transforms(self._model, transforms))
 
     def location_and_scale(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,7 @@
 """Coordinates of location-scale variables: the same density, with its Jacobian."""
 
+import warnings
+
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
@@ -123,3 +125,15 @@ def test_members_of_a_family_keep_their_one_compilation() -> None:
         pm.Normal("observed", x, 1.0, observed=y)
     member = ModelFamily(pma.compile_model(model), ("y",)).member({"y": np.array([2.0])})
     assert location_scale_model(member) is None
+
+
+def test_warnings_of_the_model_are_given_once() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, pm.HalfNormal("tau", 1), shape=2)
+        pm.Normal("y", x, 1, observed=np.zeros(2))
+        pm.Deterministic("above", x[x > 0])  # a shape that depends on values
+    with pytest.warns(UserWarning, match="'above' is left out"):
+        compiled = pma.compile_model(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert location_scale_model(compiled) is not None
