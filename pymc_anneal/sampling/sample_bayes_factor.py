@@ -6,7 +6,7 @@ posterior of one model to that of the other,
 
     f_beta = f_a^(1 - beta) f_b^beta,    E[w] = Z_b / Z_a
 
-(Lartillot & Philippe 2006, eq. 11; Neal 2001). The start are posterior draws of one model; with
+(Lartillot & Philippe 2006, eq. 11; Neal 2001). It starts at posterior draws of one model; with
 draws of both, the second direction is run as well, and Bennett's acceptance ratio combines them.
 """
 
