@@ -150,6 +150,7 @@ def test_a_constant_likelihood() -> None:
 
 
 @pytest.mark.filterwarnings("always:One move takes:UserWarning")
+@pytest.mark.slow
 def test_an_unbounded_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five equal observations: the density grows without bound as the deviation goes to zero."""
     monkeypatch.setattr("pymc_anneal.adaptation.pilot._SLOW", 300)

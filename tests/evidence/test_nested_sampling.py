@@ -57,7 +57,7 @@ def estimate(rng, **kwargs):
     return simulate_shrinkage(death, count_live(birth, death), rng)
 
 
-@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 20])
 def test_the_error_covers(batch: int) -> None:
     rng = np.random.default_rng(3)
     found = [estimate(rng, batch=batch) for _ in range(40)]

@@ -99,6 +99,7 @@ def test_a_budget_for_a_part_of_a_pilot(run) -> None:
     assert (CLOCK.now - begin) / 60 < 20
 
 
+@pytest.mark.slow
 def test_the_plan_is_cut_to_what_the_pilots_leave(run) -> None:
     settings = {"reference": "prior", "target_mcse": 0.01, "warnings": False}
     _, free = run(np.inf, **settings)
