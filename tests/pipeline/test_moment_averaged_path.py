@@ -116,5 +116,5 @@ def test_errors_without_the_tail_transform_do_not_cover(monkeypatch: pytest.Monk
         return TailTransform(np.median(draws, axis=0), *np.full((2, draws.shape[1]), 1e6))
 
     monkeypatch.setattr(TailTransform, "from_draws", identity)
-    found = scores("student_t_conflict", 20)
+    found = scores("student_t_conflict", 40)
     assert stats.chi2.sf((found**2).sum(), len(found)) < 1e-6
