@@ -36,7 +36,9 @@ def html_status(status: str) -> Html:
 
 def html_verdict(status: str, reasons: Sequence[str]) -> Html:
     """Return a verdict: its status in colour, and the reasons."""
-    return Html(" ".join([html_status(status), escape("; ".join(reasons))]).strip())
+    return Html(
+        " ".join([html_status(status), escape("; ".join(reasons).replace("+-", "±"))]).strip()
+    )
 
 
 def round_to_error(value: float, error: float) -> str:

@@ -170,12 +170,15 @@ def _run(result: Container) -> str:
     group = required_group(result, "evidence", "pymc_anneal.sample_ais")
     settings = [(n, f"{float(group[n]):.4g}") for n in _SETTINGS if n in group]
     choices = [(n.replace("_", " "), str(group.attrs[n])) for n in _CHOICES if group.attrs.get(n)]
-    made = (
-        [("made at (UTC)", str(group.attrs["created_at"]))] if "created_at" in group.attrs else []
-    )
+    made = [("made at", _minute(group.attrs["created_at"]))] if "created_at" in group.attrs else []
     figure = plot_log_weights(result).figure
     tables = log_evidence(result)._repr_html_() + html_table([*settings, *choices, *made])
     return tables + _svg(figure)
+
+
+def _minute(moment: str) -> str:
+    """Return a moment, in ISO format, to the minute."""
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _sensitivity(table: pd.DataFrame) -> str:
