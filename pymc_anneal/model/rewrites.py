@@ -9,7 +9,8 @@ and replace element-wise forms whose JAX translation is slow by equally accurate
   place of ``logaddexp(x, 0)``, whose guards against infinities cost five times the function;
 - ``log(1 - exp(x))`` with the derivative ``-1 / expm1(-x)``, which JAX's own lacks near zero;
 - ``switch(c, f(a), f(b)) = f(switch(c, a, b))``, which evaluates ``f`` once. Bernoulli and
-  categorical likelihoods have this form, with ``f`` a softplus.
+  categorical likelihoods have this form, with ``f`` a softplus;
+- Cholesky factors and triangular systems by blocks (`cholesky.py`).
 
 At last, branches that are not taken are made harmless for gradients (`untaken_branches.py`).
 """
@@ -44,9 +45,11 @@ from pytensor.scalar.basic import (
 )
 from pytensor.scalar.math import Log1mexp, Sigmoid, Softplus
 from pytensor.tensor.basic import MakeVector
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import All
 
+from pymc_anneal.model.cholesky import Cholesky, SolveTriangular, use_block_forms
 from pymc_anneal.model.jax_dispatch import jax_funcify
 from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
 from pymc_anneal.model.untaken_branches import ProtectUntakenBranches
@@ -177,24 +180,25 @@ def _scalar_op(variable: Variable) -> ScalarOp | None:
     return owner.op.scalar_op if owner is not None and isinstance(owner.op, Elemwise) else None
 
 
-def _everywhere(op: type, rewrite: Callable[[FunctionGraph, Apply], Any]) -> GraphRewriter:
-    """Return the rewrite of a graph that applies a function to every node of an Op."""
-    return in2out(node_rewriter([op])(rewrite), name=rewrite.__name__)
+def _everywhere(rewrite: Callable[[FunctionGraph, Apply], Any], *ops: type) -> GraphRewriter:
+    """Return the rewrite of a graph that applies a function to every node of some Ops."""
+    return in2out(node_rewriter(ops)(rewrite), name=rewrite.__name__)
 
 
 EXACT_FORMS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
-    _everywhere(Elemwise, take_log_of_softmax),
-    _everywhere(Elemwise, drop_zero_guard),
+    _everywhere(take_log_of_softmax, Elemwise),
+    _everywhere(drop_zero_guard, Elemwise),
 )
 
 FAST_FORMS: tuple[GraphRewriter, ...] = (
-    _everywhere(Assert, _drop_assert),
-    _everywhere(Elemwise, _use_own_form),
-    _everywhere(Elemwise, _drop_sigmoid_bound),
-    _everywhere(All, _drop_true_check),
+    _everywhere(_drop_assert, Assert),
+    _everywhere(_use_own_form, Elemwise),
+    _everywhere(_drop_sigmoid_bound, Elemwise),
+    _everywhere(_drop_true_check, All),
+    _everywhere(use_block_forms, Blockwise, Cholesky, SolveTriangular),
     # Twice: each pass moves a switch inside one Op, and -softplus(.) is two Ops deep.
-    _everywhere(Elemwise, _move_switch_inside),
-    _everywhere(Elemwise, _move_switch_inside),
+    _everywhere(_move_switch_inside, Elemwise),
+    _everywhere(_move_switch_inside, Elemwise),
     ProtectUntakenBranches(),
 )
