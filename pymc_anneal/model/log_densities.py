@@ -145,6 +145,10 @@ def evaluate_log_terms(
 ) -> LogTerms:
     """Evaluate log prior and log likelihood at a vector.
 
+    A log prior of +inf counts as -inf. The density is infinite there at most on a null set, or only
+    in floating point: that of an LKJ Cholesky factor is for standard deviations 1e8 apart, which
+    Student-t references draw.
+
     Parameters
     ----------
     graph
@@ -159,9 +163,9 @@ def evaluate_log_terms(
         Data that are arguments of the graph.
     """
     log_prior, log_likelihood = graph(*data, *split_values(variables, x))
-    return LogTerms(
-        jnp.asarray(log_prior, jnp.float64) - log_mass, jnp.asarray(log_likelihood, jnp.float64)
-    )
+    log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
+    log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
+    return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
 
 def evaluate_each_term(

@@ -15,7 +15,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.model.point_density import compile_point_density
 from pymc_anneal.model.simulate import compile_for_new_data, simulate
-from tests.model.models import PRIORS, Y, assert_agrees_with_pymc, build, evaluate
+from tests.model.models import PRIORS, Y, assert_agrees_with_pymc, build, evaluate, reference
 from tests.problems import PROBLEMS
 
 
@@ -27,6 +27,20 @@ def test_terms_agree_with_pymc(name: str) -> None:
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_problems_agree_with_pymc(problem) -> None:
     assert_agrees_with_pymc(problem.build())
+
+
+def test_an_infinite_prior_density_is_no_density() -> None:
+    """PyMC's density of an LKJ factor overflows where one scale is 1e13 times the other."""
+    with pm.Model() as model:
+        scales = pm.Exponential.dist(1.0, shape=2)
+        pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=scales)
+        pm.Normal("y", observed=0.0)
+    compiled = pma.compile_model(model)
+    far = np.array([[31.7, 0.0, 0.0], [0.1, 0.0, 0.0]])
+    assert reference(compiled)(far[0])[0] == np.inf
+    log_prior = evaluate(compiled, far).log_prior
+    assert log_prior[0] == -np.inf
+    assert log_prior[1] == pytest.approx(reference(compiled)(far[1])[0], abs=1e-6)
 
 
 class TestStructure:
