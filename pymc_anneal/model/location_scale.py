@@ -9,12 +9,15 @@ with a weight ``w`` for each entry (Gorinova, Moore & Hoffman 2020): ``x`` itsel
 ``w = 1`` (centred), ``e`` at ``w = 0`` (non-centred). Where the data say little about ``x``, its
 joint density with ``log sigma`` is a funnel and that of ``e`` is not; where they say much, it is
 the other way round.
+
+The increments of a random walk are location-scale variables. Its coordinates are the non-centred
+increments, ``w = 0``, or its values, ``w = 1``, for all entries of the variable.
 """
 
 import warnings
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +26,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc.distributions.timeseries import RandomWalkRV
 from pymc.logprob.transforms import Transform
 from pymc.model.transform.conditioning import change_value_transforms
 from pytensor.graph.basic import Variable
@@ -43,7 +47,7 @@ from pymc_anneal.model.shared_program import SharedProgram
 
 # Distributions whose last two parameters are location and scale.
 _LOCATION_SCALE = (CauchyRV, GumbelRV, LaplaceRV, LogisticRV, NormalRV, StudentTRV)
-# Weights of a model for which it is kept compiled, the last ones.
+# Coordinates of a model in which it is kept compiled, the last ones.
 _CAPACITY = 4
 
 
@@ -57,17 +61,69 @@ class LocationScale(Transform):  # type: ignore[misc]  # mypy does not see PyMC
 
     def forward(self, value: Variable, *inputs: Variable) -> Variable:
         """Return the coordinate."""
-        mu, sigma = inputs[-2:]
+        mu, sigma = self._parameters(inputs)
         return self._weight * mu + sigma ** (self._weight - 1) * (value - mu)
 
     def backward(self, value: Variable, *inputs: Variable) -> Variable:
         """Return the value of the variable."""
-        mu, sigma = inputs[-2:]
+        mu, sigma = self._parameters(inputs)
         return mu + sigma ** (1 - self._weight) * (value - self._weight * mu)
 
     def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
         """Return ``log dx / dz`` of each entry."""
-        return (1 - self._weight) * pt.log(inputs[-1]) + pt.zeros_like(value)
+        return (1 - self._weight) * pt.log(self._parameters(inputs)[1]) + pt.zeros_like(value)
+
+    def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
+        """Return location and scale."""
+        return inputs[-2], inputs[-1]
+
+
+class NonCentredWalk(LocationScale):
+    """Transform of random walks to non-centred increments, along the last axis."""
+
+    name = "non_centred_walk"
+
+    def forward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the increments."""
+        return super().forward(_increments(value), *inputs)
+
+    def backward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the values of the walk."""
+        return pt.cumsum(super().backward(value, *inputs), axis=-1)
+
+    def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return ``log |dx / dz|`` of each walk."""
+        return super().log_jac_det(value, *inputs).sum(axis=-1)
+
+    def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
+        mu, sigma = _increment_parameters(inputs, self._weight.type.shape)
+        return mu, sigma
+
+
+def _increments(value: Variable) -> Variable:
+    """Return the first value and the differences of the others from the ones before."""
+    return pt.concatenate([value[..., :1], pt.diff(value, axis=-1)], axis=-1)
+
+
+def _increment_parameters(inputs: Sequence[Variable], shape: Sequence[int]) -> list[Variable]:
+    """Return location and scale of the increments of walks, both of the shape of the walks.
+
+    The first increment is the initial value. PyMC puts the steps first in these two variables.
+    """
+    *batch, length = shape
+    return [
+        pt.moveaxis(
+            pt.concatenate(
+                [
+                    pt.broadcast_to(part.owner.inputs[place], (count, *batch))
+                    for part, count in zip(inputs[:2], (1, length - 1), strict=True)
+                ]
+            ),
+            0,
+            -1,
+        )
+        for place in (-2, -1)
+    ]
 
 
 class _Entries(NamedTuple):
@@ -77,10 +133,32 @@ class _Entries(NamedTuple):
     shape: tuple[int, ...]
     start: int
     stop: int
+    walk: bool
+
+    def transform(self, weight: np.ndarray) -> LocationScale | None:
+        """Return the transform with the weights of all variables, shape ``(k,)``; None: no change.
+
+        Raises
+        ------
+        ValueError
+            A random walk has weights other than 0 or 1 for all of its entries.
+        """
+        own = weight[self.start : self.stop].reshape(self.shape)
+        if not self.walk:
+            return LocationScale(own)
+        if own.any() and not (own == 1).all():
+            raise ValueError(f"The weights of {self.name!r}, a random walk, have to be all 0 or 1.")
+        return None if own.any() else NonCentredWalk(own)
+
+    def parameters(self, inputs: Sequence[Variable]) -> list[Variable]:
+        """Return location and scale in the shape of the entries."""
+        if self.walk:
+            return _increment_parameters(inputs, self.shape)
+        return [pt.broadcast_to(x, self.shape) for x in inputs[-2:]]
 
 
 class LocationScaleModel:
-    """A model as a function of the weights of its location-scale variables.
+    """A model as a function of the coordinates of its location-scale variables.
 
     Parameters
     ----------
@@ -102,6 +180,11 @@ class LocationScaleModel:
     def slices(self) -> dict[str, slice]:
         """Places of each variable among the weights, by name."""
         return {e.name: slice(e.start, e.stop) for e in self._entries}
+
+    @property
+    def walks(self) -> tuple[slice, ...]:
+        """Places of each variable that holds random walks."""
+        return tuple(slice(e.start, e.stop) for e in self._entries if e.walk)
 
     @cached_property
     def non_centred(self) -> CompiledModel:
@@ -125,9 +208,7 @@ class LocationScaleModel:
         return self._compiled[key]
 
     def _compile(self, weight: np.ndarray) -> CompiledModel:
-        transforms = {
-            e.name: LocationScale(weight[e.start : e.stop].reshape(e.shape)) for e in self._entries
-        }
+        transforms = {e.name: e.transform(weight) for e in self._entries}
         with _values(self._frozen), warnings.catch_warnings():
             # Those about the model were given when it was compiled in its own coordinates.
             warnings.simplefilter("ignore", UserWarning)
@@ -148,12 +229,8 @@ class LocationScaleModel:
     @cached_property
     def _parameters(self) -> RowFunction:
         compiled = self.non_centred
-        inputs = [compiled.model[e.name].owner.inputs for e in self._entries]
-        graphs = [
-            pt.broadcast_to(row[place], e.shape)
-            for place in (-2, -1)
-            for e, row in zip(self._entries, inputs, strict=True)
-        ]
+        pairs = [e.parameters(compiled.model[e.name].owner.inputs) for e in self._entries]
+        graphs = [pair[place] for place in (0, 1) for pair in pairs]
         values = compiled.freeze(compiled.model.replace_rvs_by_values(graphs))
         return map_positions(compiled.model, compiled.variables, values)
 
@@ -162,7 +239,7 @@ _known: WeakKeyDictionary[CompiledModel, LocationScaleModel | None] = WeakKeyDic
 
 
 def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
-    """Return a model as a function of weights; None if no variable has any, or PyMC refuses."""
+    """Return a model as a function of its coordinates; None if there is no choice."""
     if compiled not in _known:
         _known[compiled] = _try_weights(compiled)
     return _known[compiled]
@@ -187,13 +264,22 @@ def _find_entries(compiled: CompiledModel) -> list[_Entries]:
     model, entries, start = compiled.model, list[_Entries](), 0
     free = set(model.free_RVs)
     for rv, variable in zip(model.free_RVs, compiled.variables, strict=True):
-        if model.rvs_to_transforms[rv] is not None or not isinstance(rv.owner.op, _LOCATION_SCALE):
-            continue
-        if free & set(ancestors(rv.owner.inputs[-2:])):
+        if model.rvs_to_transforms[rv] is None and free & set(ancestors(_parameter_graphs(rv))):
             stop = start + variable.stop - variable.start
-            entries.append(_Entries(rv.name, variable.shape, start, stop))
+            walk = isinstance(rv.owner.op, RandomWalkRV)
+            entries.append(_Entries(rv.name, variable.shape, start, stop, walk))
             start = stop
     return entries
+
+
+def _parameter_graphs(rv: Variable) -> list[Variable]:
+    """Return locations and scales of a variable, or none if it has no such coordinates."""
+    if not isinstance(rv.owner.op, RandomWalkRV):
+        return rv.owner.inputs[-2:] if isinstance(rv.owner.op, _LOCATION_SCALE) else []
+    parts = [part.owner for part in rv.owner.inputs[:2]]
+    if not all(isinstance(part.op, _LOCATION_SCALE) for part in parts):
+        return []
+    return [x for part in parts for x in part.inputs[-2:]]
 
 
 @contextmanager

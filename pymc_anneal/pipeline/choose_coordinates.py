@@ -6,8 +6,10 @@ minimises its divergence from a normal variable given location and scale,
 
     KL(z_w || N) = log sd(z_w | mu, log sigma) - w E[log sigma] + const,
 
-the negentropy of ``z_w`` with the residual standard deviation of a linear regression. If that
-gains nothing, the run goes on in non-centred coordinates.
+the negentropy of ``z_w`` with the residual standard deviation of a linear regression. For random
+walks, the divergence is that of all entries and the log scale together from a joint normal
+distribution, with the volume of their covariance. If nothing is gained, the run goes on in
+non-centred coordinates.
 """
 
 from dataclasses import replace
@@ -29,6 +31,10 @@ _LEAST_GAIN = 0.1
 # Least gain of all entries for which a second survey is made: a divergence of one nat between
 # reference and posterior is about one step more.
 _LEAST_TOTAL = 1.0
+# Gain of the non-centred increments of random walks over their values, in nats, from which they
+# are taken. Transitions are slower in the increments, whose correlations are long. On nine walks of
+# 60 and 100 steps, from vague to sharp data, this chose the cheaper coordinates.
+_WALK_GAIN = 1.5
 
 
 def choose_coordinates(
@@ -64,7 +70,7 @@ def choose_coordinates(
     weight = best_weights(model, surveyed.pilot.position)
     if not weight.any():
         return chosen, surveyed
-    chosen = replace(target, compiled=model.at(weight))
+    chosen = target if (weight == 1).all() else replace(target, compiled=model.at(weight))
     with explaining_nan(chosen):
         again = survey(session, chosen.candidate(), transition, seeds[1])
     return chosen, replace(again, built_from=surveyed)
@@ -98,9 +104,26 @@ def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:
     )
     gain = divergence[0] - divergence
     best = np.where(gain.max(axis=0) > _LEAST_GAIN, gain.argmax(axis=0), 0)
+    for walk in model.walks:
+        gain[:, walk] = best[walk] = 0
     total = np.take_along_axis(gain, best[None], axis=0).sum()
     weights: np.ndarray = np.take(_WEIGHTS, best) * (total > _LEAST_TOTAL)
+    for walk in model.walks:
+        parts = location[:, walk], log_scale[:, walk], standard[:, walk]
+        weights[walk] = float(_gain_of_increments(*parts) < _WALK_GAIN)
     return weights
+
+
+def _gain_of_increments(location: np.ndarray, log_scale: np.ndarray, standard: np.ndarray) -> float:
+    """Return how much nearer to normal non-centred increments are than centred ones, in nats.
+
+    The values of the walk are sums of the centred increments, with the same volume. All arrays have
+    shape ``(n, k)``.
+    """
+    centred = location + np.exp(log_scale) * standard
+    rows = [np.column_stack([z, log_scale[:, -1]]) for z in (standard, centred)]
+    own, other = (np.linalg.slogdet(np.cov(row.T))[1] for row in rows)
+    return float((other - own) / 2 - log_scale.mean(axis=0).sum())
 
 
 def _residual_log_sd(z: np.ndarray, location: np.ndarray, log_scale: np.ndarray) -> np.ndarray:

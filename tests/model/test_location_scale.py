@@ -60,6 +60,64 @@ def compare_densities(
         assert float(found.log_likelihood) == pytest.approx(float(own.log_likelihood), abs=1e-8)
 
 
+def walks(batch: tuple[int, ...] = ()) -> pm.Model:
+    with pm.Model() as model:
+        drift, tau = pm.Normal("drift", 0, 0.3), pm.HalfNormal("tau", 2, shape=batch)
+        start = pm.Normal.dist(1, 3)
+        x = pm.GaussianRandomWalk("x", drift, tau, init_dist=start, shape=(*batch, SIZE + 1))
+        pm.Normal("y", x, 1.5, observed=np.ones((*batch, SIZE + 1)))
+    return model
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_random_walks(batch) -> None:
+    """The Jacobian of a walk is that of its increments; the first one has a known scale."""
+    compiled = pma.compile_model(walks(batch))
+    model = LocationScaleModel(compiled)
+    moved = model.non_centred
+    position = moved.sample_prior(np.random.SeedSequence(1), 4)
+    values = moved.constrain(position)
+    tau = values["tau"].reshape(4, -1, 1)
+    first, rest = values["x"].reshape(4, -1, SIZE + 1)[..., :1], np.diff(values["x"], axis=-1)
+    rest = rest.reshape(4, -1, SIZE)
+    standard = np.concatenate([(first - 1) / 3, (rest - values["drift"][:, None, None]) / tau], -1)
+    np.testing.assert_allclose(position[:, model.columns], standard.reshape(4, -1), atol=1e-9)
+    volume = (np.log(3) + SIZE * np.log(tau[..., 0])).sum(axis=1)
+    for z, x, log_volume in zip(position, compiled.unconstrain(values), volume, strict=True):
+        found, own = moved.log_terms(jnp.asarray(z)), compiled.log_terms(jnp.asarray(x))
+        assert float(found.log_prior) == pytest.approx(float(own.log_prior) + log_volume, abs=1e-8)
+        assert float(found.log_likelihood) == pytest.approx(float(own.log_likelihood), abs=1e-8)
+    location, scale = model.location_and_scale(position)
+    increments = np.concatenate([first, rest], axis=-1).reshape(4, -1)
+    np.testing.assert_allclose(location + scale * standard.reshape(4, -1), increments)
+
+
+def test_a_walk_with_weight_one_is_itself() -> None:
+    compiled = pma.compile_model(walks())
+    model = LocationScaleModel(compiled)
+    own = model.at(np.ones(model.size))
+    position = compiled.sample_prior(np.random.SeedSequence(1), 3)
+    moved = own.unconstrain(compiled.constrain(position))
+    for x, z in zip(position, moved, strict=True):
+        found, expected = own.log_terms(jnp.asarray(z)), compiled.log_terms(jnp.asarray(x))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_weights_within_a_walk_do_not_differ() -> None:
+    model = LocationScaleModel(pma.compile_model(walks()))
+    with pytest.raises(ValueError, match="weights of 'x', a random walk, have to be all 0 or 1"):
+        model.at(np.array([0.0, 1.0, 0.0, 0.0]))
+
+
+def test_walks_of_other_increments_have_no_choice() -> None:
+    with pm.Model() as model:
+        rate = pm.HalfNormal("rate", 1)
+        steps = {"innovation_dist": pm.Exponential.dist(rate), "steps": 3}
+        pm.RandomWalk("x", init_dist=pm.Normal.dist(0, 1), **steps)
+        pm.Normal("y", observed=0.0)
+    assert location_scale_model(pma.compile_model(model)) is None
+
+
 def test_non_centred_prior_draws_are_standard(normal) -> None:
     _, model = normal
     draws = model.non_centred.sample_prior(np.random.SeedSequence(2), 4000)[:, model.columns]

@@ -95,6 +95,59 @@ def test_weights(error, expected) -> None:
     np.testing.assert_array_equal(best_weights(model, position), expected)
 
 
+STEPS, SEEN = 24, np.array([2, 9, 17])
+
+
+def walk(seen: np.ndarray, error: float) -> pm.Model:
+    """A random walk of which some values are measured."""
+    with pm.Model() as model:
+        step = pm.HalfNormal("step", 1)
+        start = pm.Normal.dist(0, 1)
+        x = pm.GaussianRandomWalk("x", sigma=step, init_dist=start, steps=STEPS - 1)
+        pm.Normal("y", x[seen], error, observed=np.sin(seen))
+    return model
+
+
+def log_evidence_of_walk(seen: np.ndarray, error: float) -> float:
+    """Integrate the walk out in closed form, and the step by quadrature."""
+    shared = np.minimum.outer(seen, seen)
+
+    def density(step: float) -> float:
+        covariance = 1 + step**2 * shared + error**2 * np.eye(len(seen))
+        likelihood = stats.multivariate_normal(np.zeros(len(seen)), covariance).pdf(np.sin(seen))
+        return float(likelihood * stats.halfnorm(scale=1).pdf(step))
+
+    return float(np.log(integrate.quad(density, 0, 12, points=[0.1, 0.5, 2], epsabs=0)[0]))
+
+
+def test_a_walk_with_few_measurements() -> None:
+    """The step may be near zero: a funnel in the values of the walk."""
+    idata = pma.sample_ais(model=walk(SEEN, 0.5), progressbar=False, random_seed=1, warnings=False)
+    found = pma.log_evidence(idata)
+    assert abs(found.log_evidence - log_evidence_of_walk(SEEN, 0.5)) < 4 * found.mcse
+    assert found.mcse < 0.1
+    assert found.verdict.trusted
+    assert float(idata["evidence"]["evaluations"]) < 1e6
+
+
+@pytest.mark.parametrize(("error", "expected"), [(2.0, 0.0), (0.01, 1.0)])
+def test_weights_of_walks(error, expected) -> None:
+    """Sharp measurements of every value keep the walk as it is."""
+    model = LocationScaleModel(pma.compile_model(walk(np.arange(STEPS), error)))
+    rng, n = np.random.default_rng(0), 400
+    step = np.exp(rng.normal(-0.5, 0.2 if error < 1 else 0.8, size=n))
+    first = np.array([1.0, *[0.0] * (STEPS - 1)])
+    x = np.empty((n, STEPS))
+    sums = np.tril(np.ones((STEPS, STEPS)))
+    for i, s in enumerate(step):  # draws from the posterior of the walk given the step
+        prior = sums @ np.diag(np.where(first, 1.0, s**2)) @ sums.T
+        precision = np.linalg.inv(prior) + np.eye(STEPS) / error**2
+        mean = np.linalg.solve(precision, np.sin(np.arange(STEPS)) / error**2)
+        x[i] = rng.multivariate_normal(mean, np.linalg.inv(precision))
+    position = model.non_centred.unconstrain({"step": step, "x": x})
+    np.testing.assert_array_equal(best_weights(model, position), np.full(STEPS, expected))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [10.0, 0.5, 0.05])
 def test_errors_cover(error) -> None:
