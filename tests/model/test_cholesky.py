@@ -16,7 +16,7 @@ from pymc_anneal.model.jaxify import jaxify
 from tests.model.models import assert_agrees_with_pymc
 
 EPS = np.finfo(float).eps
-SIZES = (1, 2, 7, 8, 9, 16, 40, 67)
+SIZES = (1, 2, 9, 40)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_solutions_have_the_residuals_of_substitution(n) -> None:
     assert np.all(np.abs(factor @ found - right) <= n * rounding)
 
 
-@pytest.mark.parametrize("n", [1, 5, 12, 40])
+@pytest.mark.parametrize("n", [1, 12])
 def test_derivatives(n) -> None:
     """Forwards and backwards, once and twice, as JAX's own."""
     rng = np.random.default_rng(n)

@@ -148,6 +148,19 @@ def test_weights_of_walks(error, expected) -> None:
     np.testing.assert_array_equal(best_weights(model, position), np.full(STEPS, expected))
 
 
+@pytest.mark.parametrize("n", [STEPS, 200])
+def test_a_walk_of_known_scale(n) -> None:
+    """Only the drift is random; with fewer particles than steps the walk stays as it is."""
+    with pm.Model() as pm_model:
+        drift = pm.Normal("drift", 0, 1)
+        pm.GaussianRandomWalk("x", drift, 0.5, init_dist=pm.Normal.dist(0, 1), steps=STEPS - 1)
+        pm.Normal("y", observed=0.0)
+    model = LocationScaleModel(pma.compile_model(pm_model))
+    position = model.non_centred.sample_prior(np.random.SeedSequence(1), n)
+    weight = best_weights(model, position)
+    assert set(weight) == ({1.0} if n == STEPS else {0.0})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [10.0, 0.5, 0.05])
 def test_errors_cover(error) -> None:
