@@ -53,7 +53,7 @@ def attributes(idata) -> dict[str, str]:
 
 
 class TestEvidence:
-    @pytest.mark.parametrize("share", [0.8, 0.95])
+    @pytest.mark.parametrize("share", [pytest.param(0.8, marks=pytest.mark.slow), 0.95])
     def test_unequal_modes(self, share: float) -> None:
         model, log_evidence = two_modes(share, 10, 8.0)
         for seed in range(3):
@@ -123,6 +123,7 @@ class TestChoice:
         assert len(np.asarray(idata["modes"]["mode_share"])) == 16
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_discrete_variables(self) -> None:
         idata = run(discrete_model(), draws=25, random_seed=1)
         assert attributes(idata)["reference"] == "prior"

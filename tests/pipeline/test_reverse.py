@@ -131,7 +131,7 @@ def nuts(schools):
 
 
 class TestSampleAis:
-    @pytest.mark.parametrize("start", ["draws", "nuts"])
+    @pytest.mark.parametrize("start", [pytest.param("draws", marks=pytest.mark.slow), "nuts"])
     def test_eight_schools(self, start, schools, nuts) -> None:
         problem, model = schools
         idata = pma.sample_ais(
