@@ -36,9 +36,8 @@ def html_status(status: str) -> Html:
 
 def html_verdict(status: str, reasons: Sequence[str]) -> Html:
     """Return a verdict: its status in colour, and the reasons."""
-    return Html(
-        " ".join([html_status(status), escape("; ".join(reasons).replace("+-", "±"))]).strip()
-    )
+    text = "; ".join(reasons).replace("+-", "±")
+    return Html(f"{html_status(status)} {escape(text)}".strip())
 
 
 def round_to_error(value: float, error: float) -> str:

@@ -30,11 +30,9 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.blockwise import Blockwise
 
 try:
-    from pytensor.tensor.linalg import Cholesky as Cholesky
-    from pytensor.tensor.linalg import SolveTriangular as SolveTriangular
+    from pytensor.tensor.linalg import Cholesky, SolveTriangular
 except ImportError:  # PyTensor 2
-    from pytensor.tensor.slinalg import Cholesky as Cholesky
-    from pytensor.tensor.slinalg import SolveTriangular as SolveTriangular
+    from pytensor.tensor.slinalg import Cholesky, SolveTriangular
 
 from pymc_anneal.model.jax_dispatch import jax_funcify
 
@@ -86,9 +84,9 @@ def invert_triangular(factor: jax.Array) -> jax.Array:
     doublings = max(0, int(np.ceil(np.log2(n / _BASE))))
     size = -(-n // 2**doublings)
     padded = _pad(factor, size * 2**doublings)
-    inverse = _substitute(_blocks(padded, size, 0, 1))
+    inverse = _substitute(_blocks(padded, size, below=0))
     while size < padded.shape[-1]:
-        inverse = _join(inverse, _blocks(padded, size, 1, 2))
+        inverse = _join(inverse, _blocks(padded, size, below=1))
         size *= 2
     return inverse[..., 0, :n, :n]
 
@@ -143,20 +141,15 @@ def _pad(factor: jax.Array, size: int) -> jax.Array:
     return jnp.pad(factor, widths) + jnp.diag(jnp.arange(size) >= n).astype(factor.dtype)
 
 
-def _blocks(matrix: jax.Array, size: int, first: int, step: int) -> jax.Array:
-    """Return the blocks of rows ``first, first + step, ...`` left of or on the diagonal.
+def _blocks(matrix: jax.Array, size: int, below: int) -> jax.Array:
+    """Return the blocks on the diagonal, or with ``below=1`` those that join two of them.
 
-    With ``(first, step) = (0, 1)`` those on the diagonal, with (1, 2) those that join two of them;
-    shape ``(..., count, size, size)``.
+    The latter lie in every second row of blocks, left of the diagonal. The shape is
+    ``(..., count, size, size)``.
     """
-    rows = np.arange(first, matrix.shape[-1] // size, step)
-    return jnp.stack(
-        [
-            matrix[..., i * size : (i + 1) * size, (i - first) * size : (i - first + 1) * size]
-            for i in rows
-        ],
-        axis=-3,
-    )
+    rows = range(below * size, matrix.shape[-1], (1 + below) * size)
+    left = below * size
+    return jnp.stack([matrix[..., i : i + size, i - left : i - left + size] for i in rows], axis=-3)
 
 
 def _substitute(blocks: jax.Array) -> jax.Array:
@@ -204,6 +197,8 @@ def _solve_upper(factor: jax.Array, right: jax.Array) -> jax.Array:
 
 
 _OWN: dict[type, Any] = {Cholesky: BlockCholesky, SolveTriangular: BlockSolveTriangular}
+# Ops at which `use_block_forms` looks.
+REPLACED = (Blockwise, *_OWN)
 
 
 def use_block_forms(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:

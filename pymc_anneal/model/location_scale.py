@@ -96,8 +96,7 @@ class NonCentredWalk(LocationScale):
         return super().log_jac_det(value, *inputs).sum(axis=-1)
 
     def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
-        mu, sigma = _increment_parameters(inputs, self._weight.type.shape)
-        return mu, sigma
+        return _increment_parameters(inputs, self._weight.type.shape)
 
 
 def _increments(value: Variable) -> Variable:
@@ -105,25 +104,21 @@ def _increments(value: Variable) -> Variable:
     return pt.concatenate([value[..., :1], pt.diff(value, axis=-1)], axis=-1)
 
 
-def _increment_parameters(inputs: Sequence[Variable], shape: Sequence[int]) -> list[Variable]:
+def _increment_parameters(
+    inputs: Sequence[Variable], shape: Sequence[int]
+) -> tuple[Variable, Variable]:
     """Return location and scale of the increments of walks, both of the shape of the walks.
 
     The first increment is the initial value. PyMC puts the steps first in these two variables.
     """
     *batch, length = shape
-    return [
-        pt.moveaxis(
-            pt.concatenate(
-                [
-                    pt.broadcast_to(part.owner.inputs[place], (count, *batch))
-                    for part, count in zip(inputs[:2], (1, length - 1), strict=True)
-                ]
-            ),
-            0,
-            -1,
-        )
-        for place in (-2, -1)
-    ]
+    first, others = (part.owner.inputs[-2:] for part in inputs[:2])
+
+    def join(start: Variable, rest: Variable) -> Variable:
+        parts = [pt.broadcast_to(start, (1, *batch)), pt.broadcast_to(rest, (length - 1, *batch))]
+        return pt.moveaxis(pt.concatenate(parts), 0, -1)
+
+    return join(first[0], others[0]), join(first[1], others[1])
 
 
 class _Entries(NamedTuple):
@@ -150,11 +145,12 @@ class _Entries(NamedTuple):
             raise ValueError(f"The weights of {self.name!r}, a random walk, have to be all 0 or 1.")
         return None if own.any() else NonCentredWalk(own)
 
-    def parameters(self, inputs: Sequence[Variable]) -> list[Variable]:
+    def parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
         """Return location and scale in the shape of the entries."""
         if self.walk:
             return _increment_parameters(inputs, self.shape)
-        return [pt.broadcast_to(x, self.shape) for x in inputs[-2:]]
+        mu, sigma = inputs[-2:]
+        return pt.broadcast_to(mu, self.shape), pt.broadcast_to(sigma, self.shape)
 
 
 class LocationScaleModel:

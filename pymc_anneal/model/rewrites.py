@@ -45,11 +45,10 @@ from pytensor.scalar.basic import (
 )
 from pytensor.scalar.math import Log1mexp, Sigmoid, Softplus
 from pytensor.tensor.basic import MakeVector
-from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import All
 
-from pymc_anneal.model.cholesky import Cholesky, SolveTriangular, use_block_forms
+from pymc_anneal.model.cholesky import REPLACED, use_block_forms
 from pymc_anneal.model.jax_dispatch import jax_funcify
 from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
 from pymc_anneal.model.untaken_branches import ProtectUntakenBranches
@@ -196,7 +195,7 @@ FAST_FORMS: tuple[GraphRewriter, ...] = (
     _everywhere(_use_own_form, Elemwise),
     _everywhere(_drop_sigmoid_bound, Elemwise),
     _everywhere(_drop_true_check, All),
-    _everywhere(use_block_forms, Blockwise, Cholesky, SolveTriangular),
+    _everywhere(use_block_forms, *REPLACED),
     # Twice: each pass moves a switch inside one Op, and -softplus(.) is two Ops deep.
     _everywhere(_move_switch_inside, Elemwise),
     _everywhere(_move_switch_inside, Elemwise),

@@ -92,9 +92,23 @@ def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:
         All 0 if others gain too little.
     """
     location, scale = model.location_and_scale(position)
-    standard, log_scale = position[:, model.columns], np.log(scale)
-    if not np.isfinite(location).all() or not np.isfinite(log_scale).all():
+    standard = position[:, model.columns]
+    if not np.isfinite(location).all() or not np.isfinite(np.log(scale)).all():
         return np.zeros(model.size)
+    weights = np.empty(model.size)
+    single = np.ones(model.size, dtype=bool)
+    for walk in model.walks:
+        parts = location[:, walk], scale[:, walk], standard[:, walk]
+        weights[walk] = float(_gain_of_increments(*parts) < _WALK_GAIN)
+        single[walk] = False
+    parts = location[:, single], scale[:, single], standard[:, single]
+    weights[single] = _best_of_entries(*parts)
+    return weights
+
+
+def _best_of_entries(location: np.ndarray, scale: np.ndarray, standard: np.ndarray) -> np.ndarray:
+    """Return the weight of each entry, shape ``(k,)``; all arrays have shape ``(n, k)``."""
+    log_scale = np.log(scale)
     divergence = np.array(
         [
             _residual_log_sd(w * location + scale**w * standard, location, log_scale)
@@ -104,23 +118,18 @@ def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:
     )
     gain = divergence[0] - divergence
     best = np.where(gain.max(axis=0) > _LEAST_GAIN, gain.argmax(axis=0), 0)
-    for walk in model.walks:
-        gain[:, walk] = best[walk] = 0
     total = np.take_along_axis(gain, best[None], axis=0).sum()
     weights: np.ndarray = np.take(_WEIGHTS, best) * (total > _LEAST_TOTAL)
-    for walk in model.walks:
-        parts = location[:, walk], log_scale[:, walk], standard[:, walk]
-        weights[walk] = float(_gain_of_increments(*parts) < _WALK_GAIN)
     return weights
 
 
-def _gain_of_increments(location: np.ndarray, log_scale: np.ndarray, standard: np.ndarray) -> float:
+def _gain_of_increments(location: np.ndarray, scale: np.ndarray, standard: np.ndarray) -> float:
     """Return how much nearer to normal non-centred increments are than centred ones, in nats.
 
     The values of the walk are sums of the centred increments, with the same volume. All arrays have
     shape ``(n, k)``.
     """
-    centred = location + np.exp(log_scale) * standard
+    log_scale, centred = np.log(scale), location + scale * standard
     varying = log_scale[:, np.ptp(log_scale, axis=0) > 0][:, -1:]
     rows = [np.column_stack([z, varying]) for z in (standard, centred)]
     if len(standard) <= rows[0].shape[1]:  # too few particles for a covariance

@@ -4,7 +4,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pymc as pm
 import pytest
 
 import pymc_anneal as pma
@@ -42,27 +41,13 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def results() -> dict:
-    def run(scale: float):
-        with pm.Model() as model:
-            mu = pm.Normal("mu", 0, pm.Data("scale", scale))
-            pm.Normal("y", mu, 1, observed=[1.0, 2.0])
-        settings = {"steps": 4, "reference": "prior", "progressbar": False, "random_seed": 1}
-        return model, pma.sample_ais(model, chains=2, **settings)
-
-    (model, narrow), (_, wide) = run(1.0), run(30.0)
-    curve = pma.prior_sensitivity(narrow, {"scale": [0.5, 1.0]}, model=model)
-    return {"narrow": narrow, "a<b>": wide, "curve": curve}
-
-
-@pytest.fixture(scope="module")
-def text(results, tmp_path_factory) -> str:
+def text(reported, tmp_path_factory) -> str:
     import matplotlib as mpl
 
     mpl.use("Agg")
     file = tmp_path_factory.mktemp("report") / "report.html"
-    models = {name: results[name] for name in ("narrow", "a<b>")}
-    written = pma.report(models, file, title="R&D", sensitivity=results["curve"])
+    models = {name: reported[name] for name in ("narrow", "a<b>")}
+    written = pma.report(models, file, title="R&D", sensitivity=reported["curve"])
     assert written == Path(file)
     return file.read_text(encoding="utf-8")
 
@@ -84,33 +69,33 @@ def test_the_page_is_well_formed_and_complete(text) -> None:
     assert text.count("<svg") == 4
 
 
-def test_numbers_and_words(text, results) -> None:
-    factor = pma.log_bayes_factor(results["a<b>"], results["narrow"]).log_bayes_factor
+def test_numbers_and_words(text, reported) -> None:
+    factor = pma.log_bayes_factor(reported["a<b>"], reported["narrow"]).log_bayes_factor
     assert kass_raftery(factor) in text
     assert jeffreys(factor) in text
     assert f"{factor:.1f}" in text
-    assert pma.log_evidence(results["narrow"]).data_hash in text
+    assert pma.log_evidence(reported["narrow"]).data_hash in text
 
 
-def test_priors_and_seeds(text, results) -> None:
+def test_priors_and_seeds(text, reported) -> None:
     """The scale of the prior differs between the models; both have the seed 1."""
     row = text[text.index(">mu</th>") :]
     assert row.index("Normal(0, 1)") < row.index("Normal(0, 30)") < row.index("</tr>")
-    assert results["narrow"]["evidence"].attrs["random_seed"] == "1"
+    assert reported["narrow"]["evidence"].attrs["random_seed"] == "1"
     assert text.count("random seed") == 2
 
 
-def test_results_without_priors_have_no_such_section(results, tmp_path) -> None:
-    models = {name: results[name].copy() for name in ("narrow", "a<b>")}
+def test_results_without_priors_have_no_such_section(reported, tmp_path) -> None:
+    models = {name: reported[name].copy() for name in ("narrow", "a<b>")}
     for model in models.values():
         model["evidence"].attrs = {**model["evidence"].attrs, "priors": ""}
     file = pma.report(models, tmp_path / "report.html")
     assert "Priors" not in Page(file.read_text(encoding="utf-8")).headings
 
 
-def test_a_folder_that_does_not_exist(results, tmp_path) -> None:
+def test_a_folder_that_does_not_exist(reported, tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
-        pma.report({n: results[n] for n in ("narrow", "a<b>")}, tmp_path / "no" / "report.html")
+        pma.report({n: reported[n] for n in ("narrow", "a<b>")}, tmp_path / "no" / "report.html")
 
 
 def test_figures_are_closed(text) -> None:
