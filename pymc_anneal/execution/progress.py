@@ -2,6 +2,7 @@
 
 import threading
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -17,6 +18,9 @@ from rich.progress import (
 from rich.table import Column
 
 from pymc_anneal.base.progress import BlockProgress, ProgressRecord
+
+# Largest number of runs that have a row of their own.
+_MAX_ROWS = 20
 
 
 class ProgressBar:
@@ -78,6 +82,38 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         """Remove all bars."""
         for task in self._progress.task_ids:
             self._progress.remove_task(task)
+
+
+class RunsProgress:
+    """Progress of several runs: a bar for all of them, and a row for each if there are few.
+
+    Parameters
+    ----------
+    display : ProgressDisplay
+    label : str
+        Of the bar for all.
+    names : sequence of str
+        Names of the runs.
+    """
+
+    def __init__(self, display: ProgressDisplay, label: str, names: Sequence[str]) -> None:
+        self._finished, self._bar = 0, display.add_bar(label, len(names))
+        shown = names if len(names) <= _MAX_ROWS else []
+        self._rows = {name: display.add_bar(name) for name in shown}
+
+    def begin(self, name: str) -> None:
+        """Show that a run has begun."""
+        self._show(name, 0, "running")
+
+    def finish(self, name: str, result: str) -> None:
+        """Show the result of a run, in words."""
+        self._finished += 1
+        self._show(name, 1, result)
+
+    def _show(self, name: str, completed: float, status: str) -> None:
+        if name in self._rows:
+            self._rows[name].update(completed, status)
+        self._bar.update(self._finished, "" if name in self._rows else f"{name}: {status}")
 
 
 class BlocksProgress:

@@ -223,6 +223,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
 def _attrs(session: Session, stages: Stages) -> dict[str, str]:
     forward, reverse = stages.forward, stages.reverse
     rejected = "; ".join(c.rejected_because for c in stages.choices if c.rejected_because)
+    stopped = describe_interruption(forward, stages.interrupted)
     return {
         "path": type(forward.candidate.path).__name__,
         "schedule": _schedule_name(session.settings.schedule),
@@ -236,6 +237,7 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         **session.target.attrs,
         "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),
+        **({"interruption": stopped} if stopped else {}),
     }
 
 

@@ -1,21 +1,30 @@
 """`sample_models`: the evidences of many models.
 
 Models that differ in the values of ``pm.Data`` (masks of regressors, hyperparameters, observations)
-are compiled once.
+are compiled once; with an executor of processes, models run side by side.
 """
 
-from collections.abc import Iterator, Mapping
+import warnings
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.arviz_compat import Container, group
+from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
-from pymc_anneal.execution.progress import ProgressDisplay
+from pymc_anneal.evidence.verdict import EvidenceWarning, warn_unless_trusted
+from pymc_anneal.execution.progress import ProgressDisplay, RunsProgress
+from pymc_anneal.execution.side_by_side import run_calls, runs_processes
+from pymc_anneal.execution.workers import check_executor
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # A model, or values of the pm.Data of a model that several share.
@@ -26,6 +35,7 @@ def sample_models(
     models: Mapping[str, Member],
     *,
     model: pm.Model | CompiledModel | None = None,
+    executor: Executor | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
     **settings: Any,
@@ -39,17 +49,22 @@ def sample_models(
         the same shapes; such models are compiled once.
     model : pymc.Model or CompiledModel, optional
         The model that the dicts refer to. Default: the model on the context stack.
+    executor : concurrent.futures.Executor, optional
+        With processes, of this machine or of a cluster, models run side by side, each on one
+        processor unless `cores` is given, and each process compiles its own. With threads, and by
+        default, one model runs after another. The same seed gives the same results on each.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         The same seed gives the same results; that of a model depends on its place.
     progressbar : bool
-        Whether to show how many models are done.
+        Whether to show which models are done, and their evidences.
     **settings
         Arguments of :func:`sample_ais`, the same for all models.
 
     Returns
     -------
     dict of str to InferenceData or DataTree
-        Results by name, for :func:`compare`, :func:`inclusion` and :func:`average`.
+        Results by name, for :func:`compare`, :func:`inclusion` and :func:`average`. After Ctrl-C
+        those of the models that were done.
 
     Raises
     ------
@@ -57,6 +72,13 @@ def sample_models(
         There are no models; or a dict has a name that is not a ``pm.Data`` of the model, or a
         value of another shape. Errors of :func:`sample_ais` carry a note with the name of the
         model.
+    TypeError
+        The executor is none.
+
+    Warns
+    -----
+    EvidenceWarning
+        The verdict on a model is not "trust"; or some models are missing after Ctrl-C.
 
     Examples
     --------
@@ -65,38 +87,111 @@ def sample_models(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"`models` is {models!r}, expected a dict of at least one model by name.")
-    seeds = seed_sequence(random_seed).spawn(len(models))
-    results: dict[str, Container] = {}
+    check_executor(executor)
+    warn = settings.pop("warnings", True)
+    if runs_processes(executor):
+        settings.setdefault("cores", 1)
+    else:
+        settings["executor"], executor = executor, None
     with ProgressDisplay(progressbar) as display:
-        bar = display.add_bar("Models", len(models))
-        for (name, compiled), seed in zip(_compiled(models, model), seeds, strict=True):
-            bar.update(len(results), name)
-            results[name] = _sample(name, compiled, seed, settings)
-        bar.update(len(models), "")
+        progress = RunsProgress(display, "Models", list(models))
+        seeds = seed_sequence(random_seed).spawn(len(models))
+        calls = [
+            _Call(name, source, values, seed, settings)
+            for (name, source, values), seed in zip(_sources(models, model), seeds, strict=True)
+        ]
+        found = _run(calls, executor, progress)
+    results = {name: found[name] for name in models if name in found}
+    if warn:
+        _warn(results, [name for name in models if name not in found])
     return results
 
 
-def _sample(
-    name: str, compiled: CompiledModel, seed: np.random.SeedSequence, settings: Mapping[str, Any]
-) -> Container:
-    try:
-        return sample_ais(model=compiled, random_seed=seed, progressbar=False, **settings)
-    except Exception as error:
-        error.add_note(f"This happened in the model '{name}'.")
-        raise
+@dataclass(frozen=True)
+class _Call:
+    """A call of :func:`sample_ais`, which another process can make.
+
+    Attributes
+    ----------
+    name : str
+        Of the model.
+    source : SharedPickle
+        The model, or the family that ``values`` select it from.
+    values : mapping of str to array, or None
+    seed : SeedSequence
+    settings : mapping of str to object
+        Arguments of :func:`sample_ais`.
+    """
+
+    name: str
+    source: SharedPickle[Any]
+    values: Mapping[str, Any] | None
+    seed: np.random.SeedSequence
+    settings: Mapping[str, Any]
+
+    def __call__(self) -> Container:
+        """Return the result of the model."""
+        settings = {**self.settings, "progressbar": False, "warnings": False}
+        try:
+            return sample_ais(model=self._compile(), random_seed=self.seed, **settings)
+        except Exception as error:
+            error.add_note(f"This happened in the model '{self.name}'.")
+            raise
+
+    def _compile(self) -> CompiledModel:
+        if self.values is None:
+            return as_compiled(self.source.value)
+        family: ModelFamily = self.source.value
+        return family.member(self.values)
 
 
-def _compiled(
+def _sources(
     models: Mapping[str, Member], model: pm.Model | CompiledModel | None
-) -> Iterator[tuple[str, CompiledModel]]:
-    """Yield the compiled models by name, those of a family from one compilation."""
-    families: dict[tuple[str, ...], ModelFamily] = {}
+) -> Iterator[tuple[str, SharedPickle[Any], Mapping[str, Any] | None]]:
+    """Yield name, model or family, and values of the data; members share their family."""
+    families: dict[tuple[str, ...], SharedPickle[ModelFamily]] = {}
     base = as_compiled(model) if any(isinstance(m, Mapping) for m in models.values()) else None
     for name, member in models.items():
         if base is None or not isinstance(member, Mapping):
-            yield name, as_compiled(member)
+            yield name, SharedPickle(member), None
             continue
         names = tuple(sorted(member))
         if names not in families:
-            families[names] = ModelFamily(base, names)
-        yield name, families[names].member(member)
+            families[names] = SharedPickle(ModelFamily(base, names))
+        yield name, families[names], member
+
+
+def _run(
+    calls: Sequence[_Call], executor: Executor | None, progress: RunsProgress
+) -> dict[str, Container]:
+    """Return the results by name; after Ctrl-C those that are there, if there are any."""
+    results: dict[str, Container] = {}
+    try:
+        for number, result in run_calls(
+            calls, executor, lambda number: progress.begin(calls[number].name)
+        ):
+            results[calls[number].name] = result
+            progress.finish(calls[number].name, _describe(result))
+            if "interruption" in group(result, "evidence").attrs:
+                break
+    except KeyboardInterrupt:
+        if not results:
+            raise
+    return results
+
+
+def _describe(result: Container) -> str:
+    found = log_evidence(result)
+    return f"{found.headline}, {found.verdict.status}"
+
+
+def _warn(results: Mapping[str, Container], missing: Sequence[str]) -> None:
+    for name, result in results.items():
+        found = log_evidence(result)
+        warn_unless_trusted(found.verdict, f"{name}, {found.headline}", stacklevel=4)
+    if missing:
+        warnings.warn(
+            f"Stopped: there are results of {len(results)} models, and none of {missing}.",
+            EvidenceWarning,
+            stacklevel=3,
+        )

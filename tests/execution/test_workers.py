@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.execution.workers import check_executor, run_blocks
 from tests.cases import normal_model
+from tests.serial_executor import Serial
 
 KERNEL = pma.HMC(0.5, 2, 0.6)
 RUN = {"draws": 40, "chains": 2, "steps": 12, "block_size": 20, "schedule": "power"}
@@ -53,24 +53,6 @@ def blocks(count: int, steps: int = 6) -> list[Block]:
         position = compiled().sample_prior(seed, 10)
         result.append(Block(path, KERNEL, pma.power_schedule(steps, 2.0), position, 2, seed))
     return result
-
-
-class Serial(Executor):
-    """Runs what it is sent at once, through a pickle, as another process would."""
-
-    def __init__(self, fail=lambda number: None):
-        self._fail, self.calls = fail, 0
-
-    def submit(self, function, /, *args, **kwargs) -> Future:
-        self.calls += 1
-        future: Future = Future()
-        try:
-            self._fail(self.calls)
-            function, args, kwargs = pickle.loads(pickle.dumps((function, args, kwargs)))
-            future.set_result(pickle.loads(pickle.dumps(function(*args, **kwargs))))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
 
 
 def lose_the_first(number: int) -> None:

@@ -14,7 +14,7 @@ from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.pipeline.session import Seeds, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate
-from tests.execution.test_workers import Interrupting, Serial
+from tests.execution.test_workers import Interrupting
 from tests.pipeline.log_gamma_target import (
     FIXED,
     KERNEL,
@@ -22,6 +22,7 @@ from tests.pipeline.log_gamma_target import (
     draw_prior,
     log_gamma_session,
 )
+from tests.serial_executor import Serial
 
 
 def state(seed: np.random.SeedSequence) -> list[int]:

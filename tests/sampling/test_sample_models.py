@@ -1,6 +1,13 @@
 """Many models in one call: all subsets of regressors, with their exact evidences."""
 
+import sys
 import time
+
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pymc as pm
@@ -9,7 +16,17 @@ import pytest
 import pymc_anneal as pma
 
 from tests.sampling import subsets
-from tests.sampling.small_model import QUICK, build_small_model, small_model
+from tests.sampling.small_model import (
+    QUICK,
+    assert_same,
+    build_small_model,
+    small_model,
+    small_result,
+)
+from tests.serial_executor import Serial
+
+# The module, which the function of the same name hides.
+MODULE = sys.modules["pymc_anneal.sampling.sample_models"]
 
 
 def check_subsets(x: np.ndarray, y: np.ndarray) -> dict:
@@ -85,8 +102,103 @@ class TestModels:
         with pytest.raises(TypeError, match="[Nn]o model on context stack"):
             pma.sample_models({"a": {"mask": [1.0]}})
 
+    def test_warnings_name_the_model(self) -> None:
+        with pytest.warns(pma.EvidenceWarning, match="^other, log evidence") as caught:
+            self.results(warnings=True)
+        assert {Path(w.filename).name for w in caught} == {Path(__file__).name}
+
     def test_progress(self, capsys) -> None:
         with pm.Model() as model:
             pm.Normal("x")
         pma.sample_models({"only": model}, **{**QUICK, "draws": 10, "progressbar": True})
-        assert "Models" in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert "Models" in text
+        assert "log evidence" in text
+
+
+class TestSideBySide:
+    """The executor receives whole models, through a pickle."""
+
+    MODELS: ClassVar[dict] = {
+        "data": {"covariate": [1.0, 2.0, 3.0]},
+        "other data": {"covariate": [1.0, 0.0, 3.0]},
+    }
+
+    def results(self, **settings) -> dict:
+        models = {**self.MODELS, "own": build_small_model()}
+        return pma.sample_models(
+            models, **{**QUICK, "draws": 20, "model": build_small_model(), **settings}
+        )
+
+    def test_the_same_results(self) -> None:
+        executor = Serial()
+        results = self.results(executor=executor)
+        assert executor.calls == 3
+        assert list(results) == ["data", "other data", "own"]
+        expected = self.results()
+        for name, result in results.items():
+            assert_same(result, expected[name])
+        evidences = {pma.log_evidence(result).log_evidence for result in results.values()}
+        assert len(evidences) == 3
+
+    def test_errors_name_the_model(self) -> None:
+        with pytest.raises(ValueError, match="`draws` is 0") as caught:
+            self.results(draws=0, executor=Serial())
+        (note,) = caught.value.__notes__
+        assert note.startswith("This happened in the model '")
+
+    def test_threads_run_the_blocks_of_one_model_after_another(self) -> None:
+        with ThreadPoolExecutor(2) as executor:
+            results = self.results(executor=executor)
+        assert_same(results["own"], self.results()["own"])
+
+    def test_no_executor(self) -> None:
+        with pytest.raises(TypeError, match="without a method `submit`"):
+            self.results(executor=2)
+
+
+class TestStopped:
+    """Ctrl-C keeps the models that are done."""
+
+    @pytest.fixture
+    def stopped_at(self, monkeypatch):
+        def set_up(number: int, what) -> None:
+            calls = iter(range(1, 4))
+
+            def sample(**settings):
+                return what() if next(calls) == number else small_result()
+
+            monkeypatch.setattr(MODULE, "sample_ais", sample)
+
+        return set_up
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    def run(self) -> dict:
+        models = {"a": small_model(), "b": small_model(), "c": small_model()}
+        return pma.sample_models(models, progressbar=False)
+
+    @pytest.mark.filterwarnings("ignore:[ab], log evidence")
+    def test_during_a_pilot(self, stopped_at) -> None:
+        stopped_at(2, self.stop)
+        with pytest.warns(pma.EvidenceWarning, match=r"of 1 models, and none of \['b', 'c'\]"):
+            assert list(self.run()) == ["a"]
+
+    @pytest.mark.filterwarnings("ignore:[ab], log evidence")
+    def test_during_a_counted_run(self, stopped_at) -> None:
+        stopped_at(2, partial(interrupted, small_result()))
+        with pytest.warns(pma.EvidenceWarning, match=r"of 2 models, and none of \['c'\]"):
+            assert list(self.run()) == ["a", "b"]
+
+    def test_before_any_model_is_done(self, stopped_at) -> None:
+        stopped_at(1, self.stop)
+        with pytest.raises(KeyboardInterrupt):
+            self.run()
+
+
+def interrupted(result):
+    """Return a result as Ctrl-C leaves it."""
+    result = deepcopy(result)
+    result["evidence"].attrs["interruption"] = "10 of 20 particles are kept"
+    return result

@@ -21,9 +21,10 @@ from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.execution import workers
 from pymc_anneal.execution.checkpoint import BlockStore
 from pymc_anneal.pipeline import session
-from tests.execution.test_workers import Interrupting, Serial
+from tests.execution.test_workers import Interrupting
 from tests.rbm_cases import random_rbm
 from tests.sampling.power_model import power_model
+from tests.serial_executor import Serial
 
 KERNEL = pma.HMC(0.5, 2, 0.6)
 RBM = random_rbm(8, 6, seed=4, scale=1.3, dtype=np.float32)
