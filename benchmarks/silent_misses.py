@@ -13,6 +13,7 @@ The problems, with exact evidences:
 - `several`: five modes in two dimensions; the many-well density; a mixture of two normals with
   both labellings.
 - `scales`: two modes in three dimensions whose scales differ by a factor of 100.
+- `period`: 40 values of a sine of unknown period, over longer and longer times.
 
 A run is "wrong" if it is more than four standard errors off, and at least 1e-3 nats.
 """
@@ -187,6 +188,37 @@ def scales() -> Hidden:
     return Hidden("scales", build, float(np.logaddexp(narrow, wide)))
 
 
+def period(span: float) -> Hidden:
+    """A sine of period 15.9 in noise: its peak in the log period is about ``3 / span`` wide.
+
+    For a given frequency the model is linear, and its evidence is known.
+    """
+    rng = np.random.default_rng(5)
+    t = np.sort(rng.uniform(0, span, 40))
+    y = 4 * np.sin(2 * np.pi * t / 15.9 + 1) + rng.normal(size=40)
+    shortest, longest, sd = 1.25, 1e4, 5.0
+
+    def build():
+        with pm.Model() as model:
+            log_period = pm.Uniform("log_period", np.log(shortest), np.log(longest))
+            a = pm.Normal("a", 0, sd, shape=2)
+            angle = 2 * np.pi * t / pt.exp(log_period)
+            pm.Normal("y", a[0] * pt.sin(angle) + a[1] * pt.cos(angle), 1, observed=y)
+        return model
+
+    frequency = np.linspace(1 / longest, 1 / shortest, int(200 * span))
+    angle = 2 * np.pi * np.outer(frequency, t)
+    design = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    precision = design @ design.transpose(0, 2, 1) + np.eye(2) / sd**2
+    slope = design @ y
+    fit = (slope * np.linalg.solve(precision, slope[..., None])[..., 0]).sum(axis=1)
+    log_likelihood = (fit - np.linalg.slogdet(precision)[1]) / 2 - 2 * np.log(sd)
+    log_likelihood -= y @ y / 2 + len(y) / 2 * np.log(2 * np.pi)
+    log_prior = -np.log(frequency) - np.log(np.log(longest / shortest))
+    total = special.logsumexp(log_likelihood + log_prior) + np.log(frequency[1] - frequency[0])
+    return Hidden(f"period, {span:g} days", build, float(total))
+
+
 PROBLEMS: dict[str, list[Callable[[], Hidden]]] = {
     "slab": [partial(slab, d, shift) for d in (5, 10, 20) for shift in (0.0, 0.031)],
     "pair": [
@@ -206,6 +238,7 @@ PROBLEMS: dict[str, list[Callable[[], Hidden]]] = {
     "corner": [corner],
     "several": [five_modes, many_well, labels],
     "scales": [scales],
+    "period": [partial(period, span) for span in (600.0, 2000.0, 6000.0)],
 }
 
 

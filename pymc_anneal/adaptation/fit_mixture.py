@@ -50,6 +50,9 @@ _DRAWS_PER_PARTICLE = 4
 # each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
 # meets, is found. They take no gradients.
 _SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 100_000
+# Evaluations of the survey for each further round of climbs from the prior, which takes at most as
+# many, and the largest number of rounds.
+_PER_ROUND, _MOST_ROUNDS = 50_000, 16
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
 # fitted, and the largest number of climbs.
@@ -93,7 +96,8 @@ def fit_to_particles(
     if order == SMOOTH:
         least = min(_LEAST_PER_COORDINATE * compiled.ndim, _MOST_SEARCH)
         draws = np.clip(int(_SEARCH * evaluations), least, _MOST_SEARCH)
-        search = Search(int(draws), compiled.branches)
+        rounds = min(evaluations // _PER_ROUND, _MOST_ROUNDS)
+        search = Search(int(draws), int(rounds), compiled.branches)
     slopes = no_gradient if order == NO_GRADIENT else gradient_array
     path = GeometricPath(compiled.log_terms)
     return fit_mixture(path, position, compiled.sample_prior, seed, search, slopes)

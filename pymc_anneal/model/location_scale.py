@@ -44,6 +44,7 @@ from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.map_rows import RowFunction, map_positions
 from pymc_anneal.model.shared_program import SharedProgram
+from pymc_anneal.model.variables import FreeVariable
 
 # Distributions whose last two parameters are location and scale.
 _LOCATION_SCALE = (CauchyRV, GumbelRV, LaplaceRV, LogisticRV, NormalRV, StudentTRV)
@@ -221,6 +222,33 @@ class LocationScaleModel:
         rows = [v.reshape(len(position), -1) for v in self._parameters(position)]
         count = len(self._entries)
         return np.concatenate(rows[:count], axis=1), np.concatenate(rows[count:], axis=1)
+
+    def move(
+        self, position: np.ndarray, weight: np.ndarray, variables: Sequence[FreeVariable]
+    ) -> np.ndarray:
+        """Map positions to the coordinates with other weights.
+
+        Parameters
+        ----------
+        position : ndarray, shape (n, d)
+            In non-centred coordinates.
+        weight : ndarray, shape (k,)
+        variables
+            The variables of a model in these coordinates, in its order.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+        """
+        location, scale = self.location_and_scale(position)
+        moved = position.copy()
+        moved[:, self.columns] = weight * location + scale**weight * position[:, self.columns]
+        places = {v.name: slice(v.start, v.stop) for v in self.non_centred.variables}
+        for entries in self._entries:
+            if entries.walk and weight[entries.start]:
+                increments = moved[:, places[entries.name]].reshape(-1, *entries.shape)
+                moved[:, places[entries.name]] = increments.cumsum(-1).reshape(len(moved), -1)
+        return np.concatenate([moved[:, places[v.name]] for v in variables], axis=1)
 
     @cached_property
     def _parameters(self) -> RowFunction:

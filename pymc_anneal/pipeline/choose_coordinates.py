@@ -66,14 +66,17 @@ def choose_coordinates(
     chosen = replace(target, compiled=model.non_centred)
     with explaining_nan(chosen):
         surveyed = survey(session, chosen.candidate(), transition, seeds[0])
-    assert surveyed.pilot is not None
-    weight = best_weights(model, surveyed.pilot.position)
+    pilot = surveyed.pilot
+    assert pilot is not None
+    weight = best_weights(model, pilot.position)
     if not weight.any():
         return chosen, surveyed
     chosen = target if (weight == 1).all() else replace(target, compiled=model.at(weight))
+    position = model.move(pilot.position, weight, chosen.compiled.variables)
+    candidate = chosen.candidate()
     with explaining_nan(chosen):
-        again = survey(session, chosen.candidate(), transition, seeds[1])
-    return chosen, replace(again, built_from=surveyed)
+        tuned = session.tune_at_target(pilot, candidate, transition, position, seeds[1])
+    return chosen, replace(candidate, pilot=tuned)
 
 
 def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
+from pymc_anneal.adaptation.tune_at_target import tune_at_target
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
@@ -125,6 +127,19 @@ class Session:
         """
         survey = self._pilot("Survey", candidate, transition, seed, particles, np.inf, SURVEY)
         return replace(survey, log_z=np.nan)
+
+    def tune_at_target(
+        self,
+        survey: Pilot,
+        candidate: RunCandidate,
+        transition: Transition,
+        position: np.ndarray,
+        seed: np.random.SeedSequence,
+    ) -> Pilot:
+        """Tune the transition in other coordinates, from the particles of a survey there."""
+        path = candidate.path
+        tune = partial(tune_at_target, survey, path, transition, position, seed_sequence(seed))
+        return self.log.stage("Tuning", tune)
 
     def _pilot(
         self,

@@ -64,6 +64,24 @@ class TestSearch:
         assert found.modes == 1
 
 
+@pytest.mark.parametrize(("tops", "more"), [([0.0], False), ([-6.0, 6.0], True)])
+def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
+    def terms(x: jax.Array) -> LogTerms:
+        # The second top is the lower one.
+        each = [log_normal(x - top, 0.3) - i * 5.0 for i, top in enumerate(tops)]
+        return LogTerms(log_normal(x, 10.0), jax.nn.logsumexp(jnp.stack(each)))
+
+    seeds = np.random.SeedSequence(4).spawn(2)
+    particles = tops[0] + 0.3 * np.random.default_rng(seeds[0]).normal(size=(256, D))
+    once, thrice = (
+        fit_mixture(
+            pma.GeometricPath(terms), particles, prior_draws, seeds[1], Search(20_000, rounds)
+        ).evaluations
+        for rounds in (0, 2)
+    )
+    assert (thrice > once) == more
+
+
 def test_the_search_is_counted() -> None:
     assert fit(Search(20_000)).evaluations >= fit(None).evaluations + 20_000
 

@@ -95,6 +95,29 @@ def test_weights(error, expected) -> None:
     np.testing.assert_array_equal(best_weights(model, position), expected)
 
 
+def test_particles_are_mapped_to_other_coordinates() -> None:
+    """They keep the values of the variables."""
+    with pm.Model() as model:
+        step = pm.HalfNormal("step", 1)
+        start = pm.Normal.dist(0, step)
+        pm.GaussianRandomWalk("walk", mu=step, sigma=step, init_dist=start, shape=(2, 3))
+        x = pm.Normal("x", step, step, shape=2)
+        pm.Normal("y", x, 1.0, observed=[0.3, 1.0])
+    own = pma.compile_model(model)
+    choice = LocationScaleModel(own)
+    position = choice.non_centred.sample_prior(np.random.SeedSequence(1), 5)
+    expected = choice.non_centred.constrain(position)
+    weight = np.ones(choice.size)
+    for entries in choice.slices.values():
+        if entries not in choice.walks:
+            weight[entries] = [0.5, 0.0]
+    for compiled in (own, choice.at(weight)):
+        used = np.ones(choice.size) if compiled is own else weight
+        found = compiled.constrain(choice.move(position, used, compiled.variables))
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-12)
+
+
 STEPS, SEEN = 24, np.array([2, 9, 17])
 
 

@@ -1,0 +1,66 @@
+"""Tuning of a transition at ``beta = 1``, from particles of the posterior."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from pymc_anneal.adaptation.particles import ParticleSystem
+from pymc_anneal.adaptation.pilot import Pilot
+from pymc_anneal.adaptation.tuning import by_temperature
+from pymc_anneal.base.contracts import Path, Transition
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import key_of
+
+# Rounds of tuning, with three pairs of moves each: the step size is found from a guess.
+_ROUNDS, _PAIRS = 4, 3
+
+
+@double_precision
+def tune_at_target(
+    survey: Pilot,
+    path: Path,
+    transition: Transition,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+) -> Pilot:
+    """Move the particles of a survey that were mapped to other coordinates, and tune there.
+
+    Parameters
+    ----------
+    survey
+        The survey. What it measured along its path stays, but for the end of the path.
+    path
+        A path with the posterior in the other coordinates at its end.
+    transition
+        Its parameters that are None are tuned.
+    position : ndarray, shape (n, d)
+        The particles of the survey in these coordinates.
+    seed
+        Source of randomness.
+
+    Returns
+    -------
+    Pilot
+        Its evaluations include those of the survey.
+    """
+    seed_numpy, seed_jax = seed.spawn(2)
+    rng, key = np.random.default_rng(seed_numpy), key_of(seed_jax)
+    particles = ParticleSystem.create(path, transition, key, position)
+    evaluations, even = survey.evaluations, np.zeros(len(position))
+    for i in range(_ROUNDS):
+        particles = particles.resample(path, 1.0, even, rng)
+        candidates = particles.tuner.candidates(_PAIRS)
+        step = jax.random.fold_in(key, i)
+        particles = particles.move_and_tune(path, 1.0, step, candidates).keep_best()
+        evaluations += 2 * len(candidates) * particles.tuner.cost * len(position)
+    tuner = particles.tuner
+    return replace(
+        survey,
+        transition=by_temperature([1.0], [tuner]),
+        tau=np.append(survey.tau[:-1], tuner.tau),
+        cost=np.append(survey.cost[:-1], tuner.cost),
+        accept_rate=np.append(survey.accept_rate[:-1], tuner.accept_rate),
+        position=np.asarray(particles.state.position),
+        evaluations=evaluations,
+    )

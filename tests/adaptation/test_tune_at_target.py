@@ -1,0 +1,25 @@
+"""Tuning at the posterior, from particles that were brought there before."""
+
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.tune_at_target import tune_at_target
+from tests.adaptation.normal_path import normal_path, normal_pilot
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1.0])
+def test_it_finds_the_step_size_of_the_target(spread) -> None:
+    """The particles have to be those of the target, of whatever scale."""
+    survey = normal_pilot(pma.HMC())
+    path = normal_path(1, 1.0, 0.0, spread)
+    sd = (1 + spread**-2) ** -0.5
+    position = sd * np.random.default_rng(1).normal(size=(500, 1))
+    tuned = tune_at_target(survey, path, pma.HMC(), position, np.random.SeedSequence(2))
+    assert tuned.evaluations > survey.evaluations
+    assert tuned.betas is survey.betas
+    np.testing.assert_array_equal(tuned.cost[:-1], survey.cost[:-1])
+    assert tuned.position.std() == pytest.approx(sd, rel=0.15)
+    assert 0.6 < tuned.accept_rate[-1] < 0.99
+    assert tuned.tau[-1] < 3
