@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.adaptation.climb import ValueAndSlope, climb_together
+from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -40,8 +40,8 @@ MAX_DIMENSIONS = 200
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
-# Share of the climbs that may end below the highest top, by so many nats beside d / 2, without
-# further rounds: where there is one top, nearly all reach it.
+# Share of the climbs that may end below the particles, by so many nats, without further rounds:
+# where there is one top, nearly all reach it.
 _BELOW, _MARGIN = 0.05, 2.0
 # Branches that are climbed at a time, all of them if there are no more.
 _BRANCHES = 16
@@ -57,7 +57,7 @@ class Search:
     draws : int
         Draws near the centres of the components; at most, what fits in memory.
     rounds : int
-        Further rounds of climbs from the prior, if those of the first one end at several tops.
+        Further rounds of climbs from the prior, if some of the first one end below the particles.
     branches : Branches or None
         The branches of the model; None if they are unknown.
     """
@@ -113,9 +113,7 @@ def candidates(
     seed_near, seed_prior, seed_branch = seed.spawn(3)
     scale = np.asarray(components[0].scale)
     near = draw_near_centres(components, search.draws, seed_near)
-    climbed = _climb_from_prior(
-        target.value_and_gradient, draw_prior, scale, len(particles), seed_prior, search.rounds
-    )
+    climbed = _climb_from_prior(target, particles, draw_prior, scale, seed_prior, search.rounds)
     found = [near, climbed, particles]
     if search.branches is not None and search.branches.terms:
         found.append(_climb_branches(search.branches, particles, scale, seed_branch, target))
@@ -123,37 +121,31 @@ def candidates(
 
 
 def _climb_from_prior(
-    function: ValueAndSlope,
+    target: TargetDensity,
+    particles: np.ndarray,
     draw_prior: Sampler,
     scale: np.ndarray,
-    batch: int,
     seed: np.random.SeedSequence,
     rounds: int,
 ) -> np.ndarray:
-    """Climb from draws of the prior, in several rounds if there are several tops.
+    """Climb from draws of the prior, in several rounds if there are tops below the particles.
 
     In the rounds after the first one, many climbs begin and the highest go on, a batch of them:
     a sharp top, as of a period, is met by one climb in a thousand.
     """
+    climbs, batch = partial(climb_together, target.value_and_gradient, scale=scale), len(particles)
+    level = np.quantile(target.log_density(particles), _BELOW) - _MARGIN
     first, *others = seed.spawn(1 + rounds)
-    end, value = climb_together(function, draw_prior(first, batch), scale, _MAX_CALLS)
-    if others and _several_tops(end, value):
-        end, value = climb_together(function, end, scale, _MORE_CALLS)
-    if not _several_tops(end, value):
-        return end
+    end, value = climbs(draw_prior(first, batch), max_calls=_MAX_CALLS)
+    if others and (value > level).mean() < 1 - _BELOW:
+        end, value = climbs(end, max_calls=_MORE_CALLS)
     ends = [end]
-    for own in others:
+    for own in others if (value > level).mean() < 1 - _BELOW else []:
         start = draw_prior(own, _STARTS * batch)
-        begun, height = climb_together(function, start, scale, _MAX_CALLS)
+        begun, height = climbs(start, max_calls=_MAX_CALLS)
         highest = begun[np.argsort(-height)[:batch]]  # NaN last
-        ends.append(climb_together(function, highest, scale, _MORE_CALLS)[0])
+        ends.append(climbs(highest, max_calls=_MORE_CALLS)[0])
     return np.concatenate(ends)
-
-
-def _several_tops(end: np.ndarray, value: np.ndarray) -> bool:
-    """Return whether climbs ended elsewhere than in the bulk of the highest mode."""
-    reached = value > np.nanmax(value) - _MARGIN - end.shape[1] / 2
-    return bool(reached.mean() < 1 - _BELOW)
 
 
 def _climb_branches(

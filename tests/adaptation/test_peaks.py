@@ -68,7 +68,7 @@ class TestSearch:
 def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
     def terms(x: jax.Array) -> LogTerms:
         # The second top is the lower one.
-        each = [log_normal(x - top, 0.3) - i * 5.0 for i, top in enumerate(tops)]
+        each = [log_normal(x - top, 0.3) - i * 20.0 for i, top in enumerate(tops)]
         return LogTerms(log_normal(x, 10.0), jax.nn.logsumexp(jnp.stack(each)))
 
     seeds = np.random.SeedSequence(4).spawn(2)
