@@ -4,7 +4,8 @@
 
 Annealing starts from the uniform reference. With K = 100,000 and 5,000 chains, the paper reports
 effective sample sizes of 248, 124, 2686, 2619 (CD1) and 204, 142, 289, 934 (PCD) for the rows in
-this order; CD25(20) is not in its table. The last row, with biased moments, refers to its footnote 3.
+this order; CD25(20) is not in its table. The last row, with biased moments, refers to its footnote
+3.
 """
 
 import cells
