@@ -84,14 +84,14 @@ def _fit_to_run(
     session: Session, target: ModelTarget, forward: ForwardStages
 ) -> FittedReference | None:
     """Fit a mixture to the particles of a planned run."""
-    planned = forward.pilot is not None and session.settings.fixed_steps is None
-    if not planned or not may_have_mixture(target.compiled):
+    pilot, planned = forward.pilot, session.settings.fixed_steps is None
+    if pilot is None or not planned or not may_have_mixture(target.compiled):
         return None
     seed_draws, seed_fit = session.seeds.audit.spawn(2)
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(seed_draws)
     particles = position[rng.choice(len(weight), size=_PARTICLES, p=weight)]
-    return fit_to_particles(target.compiled, particles, seed_fit)
+    return fit_to_particles(target.compiled, particles, seed_fit, pilot.evaluations)
 
 
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ are compiled once; with an executor of processes, models run side by side.
 
 import warnings
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -95,12 +95,7 @@ def sample_models(
         settings["executor"], executor = executor, None
     with ProgressDisplay(progressbar) as display:
         progress = RunsProgress(display, "Models", list(models))
-        seeds = seed_sequence(random_seed).spawn(len(models))
-        calls = [
-            _Call(name, source, values, seed, settings)
-            for (name, source, values), seed in zip(_sources(models, model), seeds, strict=True)
-        ]
-        found = _run(calls, executor, progress)
+        found = _run(_calls(models, model, random_seed, settings), executor, progress)
     results = {name: found[name] for name in models if name in found}
     if warn:
         _warn(results, [name for name in models if name not in found])
@@ -145,20 +140,25 @@ class _Call:
         return family.member(self.values)
 
 
-def _sources(
-    models: Mapping[str, Member], model: pm.Model | CompiledModel | None
-) -> Iterator[tuple[str, SharedPickle[Any], Mapping[str, Any] | None]]:
-    """Yield name, model or family, and values of the data; members share their family."""
+def _calls(
+    models: Mapping[str, Member],
+    model: pm.Model | CompiledModel | None,
+    random_seed: RandomSeed,
+    settings: Mapping[str, Any],
+) -> list[_Call]:
+    """Return the call of each model; members of a family share its pickle."""
     families: dict[tuple[str, ...], SharedPickle[ModelFamily]] = {}
     base = as_compiled(model) if any(isinstance(m, Mapping) for m in models.values()) else None
-    for name, member in models.items():
+    seeds, calls = seed_sequence(random_seed).spawn(len(models)), list[_Call]()
+    for (name, member), seed in zip(models.items(), seeds, strict=True):
         if base is None or not isinstance(member, Mapping):
-            yield name, SharedPickle(member), None
+            calls.append(_Call(name, SharedPickle(member), None, seed, settings))
             continue
         names = tuple(sorted(member))
         if names not in families:
             families[names] = SharedPickle(ModelFamily(base, names))
-        yield name, families[names], member
+        calls.append(_Call(name, families[names], member, seed, settings))
+    return calls
 
 
 def _run(
@@ -166,10 +166,12 @@ def _run(
 ) -> dict[str, Container]:
     """Return the results by name; after Ctrl-C those that are there, if there are any."""
     results: dict[str, Container] = {}
+
+    def begin(number: int) -> None:
+        progress.begin(calls[number].name)
+
     try:
-        for number, result in run_calls(
-            calls, executor, lambda number: progress.begin(calls[number].name)
-        ):
+        for number, result in run_calls(calls, executor, begin):
             results[calls[number].name] = result
             progress.finish(calls[number].name, _describe(result))
             if "interruption" in group(result, "evidence").attrs:
