@@ -18,8 +18,9 @@ from pymc_anneal.adaptation.plan import (
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
-from pymc_anneal.evidence.ais import ais, combined_log_weights, population_means
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance, weight_pareto_k
+from pymc_anneal.evidence.ais import combined_log_weights
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks, recorded_steps
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -218,10 +219,8 @@ def _refined_lengths(pilot: Pilot, finished: AnnealedRun) -> PathLengths:
 
 def misses_target(settings: Settings, finished: AnnealedRun) -> bool:
     """Whether the error of a round is above the target, or cannot be trusted."""
-    units = population_means(finished.log_weight, finished.population_size)
-    reliable = not weight_pareto_k(units) > MAX_PARETO_K
-    error = ais(finished.log_weight, population_size=finished.population_size).mcse
-    return not (reliable and error <= settings.target_mcse)
+    found, k = ais_with_tail(finished.log_weight, population_size=finished.population_size)
+    return k > MAX_PARETO_K or not found.mcse <= settings.target_mcse
 
 
 def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> float | None:

@@ -1,6 +1,7 @@
 """Counted rounds: schedules, blocks, records, and the decision on another round."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.pipeline import rounds
-from pymc_anneal.pipeline.rounds import PathLengths, build_schedule
+from pymc_anneal.pipeline.rounds import PathLengths, build_schedule, misses_target
 from pymc_anneal.pipeline.run import pilot_required, run_forward
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -199,3 +201,14 @@ class TestDecision:
         monkeypatch.setattr(Session, "anneal", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(**FIXED)
+
+
+def test_the_reported_error_decides() -> None:
+    """Between the error of the sample and that with the heavy tail, a further round follows."""
+    log_weight = np.random.default_rng(4).exponential(0.6, size=(4, 500))  # Pareto, k = 0.6
+    finished = SimpleNamespace(log_weight=log_weight, population_size=1)
+    plain, (wider, k) = ais(log_weight).mcse, ais_with_tail(log_weight)
+    assert 0.5 < k < 0.7
+    assert plain < wider.mcse
+    for target, missed in (((plain + wider.mcse) / 2, True), (1.01 * wider.mcse, False)):
+        assert misses_target(SimpleNamespace(target_mcse=target), finished) == missed
