@@ -5,15 +5,10 @@ cluster: PyTensor and JAX keep settings for a whole process, which threads would
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
-from typing import TypeGuard, TypeVar
+from concurrent.futures import Executor, as_completed
+from typing import TypeVar
 
 T = TypeVar("T")
-
-
-def runs_processes(executor: Executor | None) -> TypeGuard[Executor]:
-    """Return whether an executor has workers other than threads of this process."""
-    return executor is not None and not isinstance(executor, ThreadPoolExecutor)
 
 
 def run_calls(

@@ -20,7 +20,7 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped, Snapshot
 from pymc_anneal.annealing.loop import final_progress, run_block
@@ -47,6 +47,11 @@ def count_processors() -> int:
 def count_workers(executor: Executor | None, cores: int | None) -> int:
     """Return the number of workers: as given, the executor's if it is known, or the processors."""
     return cores or getattr(executor, "_max_workers", None) or count_processors()
+
+
+def runs_processes(executor: Executor | None) -> TypeGuard[Executor]:
+    """Return whether an executor has workers other than threads of this process."""
+    return executor is not None and not isinstance(executor, ThreadPoolExecutor)
 
 
 def check_executor(executor: Executor | None) -> None:
@@ -152,7 +157,7 @@ class WorkerPool:
 
     @property
     def _uses_threads(self) -> bool:
-        return isinstance(self._executor, ThreadPoolExecutor)
+        return not runs_processes(self._executor)
 
     def submit(self, index: int, block: Block) -> None:
         """Submit a block; if the executor is broken, to threads of this process instead."""

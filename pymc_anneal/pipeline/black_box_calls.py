@@ -8,10 +8,10 @@ evaluate the positions of a block beside each other.
 import pickle
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 
-from pymc_anneal.execution.workers import check_executor, count_workers
+from pymc_anneal.execution.workers import check_executor, count_workers, runs_processes
 from pymc_anneal.model.compile import CompiledModel
 
 
@@ -42,8 +42,7 @@ def calls_on(
         The executor is none, or the model cannot be sent to its workers.
     """
     check_executor(executor)
-    spread = bool(compiled.calls) and not isinstance(executor, ThreadPoolExecutor)
-    workers = executor if spread else None
+    workers = executor if compiled.calls and runs_processes(executor) else None
     if workers is not None:
         _check_sendable(compiled)
     # In this process, one call follows the other.
@@ -51,7 +50,7 @@ def calls_on(
     with ExitStack() as stack:
         for calls in compiled.calls:
             stack.enter_context(calls.recorded(workers, count))
-        yield None if spread else executor
+        yield executor if workers is None else None
 
 
 def _check_sendable(compiled: CompiledModel) -> None:

@@ -19,8 +19,8 @@ from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.verdict import EvidenceWarning, warn_unless_trusted
 from pymc_anneal.execution.progress import ProgressDisplay, RunsProgress
-from pymc_anneal.execution.side_by_side import run_calls, runs_processes
-from pymc_anneal.execution.workers import check_executor
+from pymc_anneal.execution.side_by_side import run_calls
+from pymc_anneal.execution.workers import check_executor, runs_processes
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled

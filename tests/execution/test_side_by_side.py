@@ -6,7 +6,8 @@ from threading import Event
 
 import pytest
 
-from pymc_anneal.execution.side_by_side import run_calls, runs_processes
+from pymc_anneal.execution.side_by_side import run_calls
+from pymc_anneal.execution.workers import runs_processes
 from tests.serial_executor import Serial
 
 CALLS = [partial(pow, 2, k) for k in range(4)]
