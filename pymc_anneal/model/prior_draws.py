@@ -28,6 +28,7 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
+from pymc.distributions.multivariate import _LKJCholeskyCovRV
 from pymc.distributions.shape_utils import change_dist_size
 from pymc.distributions.transforms import Ordered
 from pymc.pytensorf import reseed_rngs
@@ -240,12 +241,21 @@ def add_batch_axis(
         if not isinstance(node.op, RandomVariable | SymbolicRandomVariable):
             continue
         rv = node.outputs[getattr(node.op, "default_output", None) or 0]
-        if any(a in batched for a in ancestors([rv])):
+        parents = {a for a in ancestors([rv]) if a in batched}
+        if parents and not _draws_scales_itself(rv, parents):
             new = _vectorize_variable(rv, batched)
         else:
             new = change_dist_size(rv, (BATCH,), expand=True)
         batched[rv] = _sort(new, to_sort[rv]) if rv in to_sort else new
     return list(vectorize_graph(list(outputs), replace=batched))
+
+
+def _draws_scales_itself(rv: Variable, parents: set[Variable]) -> bool:
+    """Whether a variable is an LKJ factor whose scales are its only random parents.
+
+    PyTensor does not vectorise it. PyMC resizes it, and draws the scales anew with it.
+    """
+    return isinstance(rv.owner.op, _LKJCholeskyCovRV) and parents == {rv.owner.inputs[-1]}
 
 
 def _vectorize_variable(rv: Variable, batched: Mapping[Variable, Variable]) -> Variable:

@@ -17,6 +17,9 @@ LINE = pm.__version__.split(".")[0]
 UNNORMALISED = {"lkj_cholesky": "PyMC 5 multiplies by the normaliser instead of dividing"}
 
 
+CONSTANT_ETA = pytest.mark.skipif(LINE == "5", reason="PyMC 5 has no density for a random eta")
+
+
 def narrower_normal(draws: np.ndarray) -> np.ndarray:
     """Log density at the draws of a narrower normal ``q``, so that q/p is bounded."""
     covariance = 0.35 * np.atleast_2d(np.cov(draws.T))
@@ -119,3 +122,35 @@ class TestPriorDraws:
             assert stats.kstest(u.ravel(), "uniform").pvalue > 1e-6
             assert np.abs(np.corrcoef(u.T) - np.eye(3)).max() < 0.1
         assert np.abs(np.corrcoef(z[:, 0, 0] - x[:, 0], z[:, 1, 0] - x[:, 0])[0, 1]) < 0.1
+
+    def test_lkj_factors_are_drawn_in_batches(self) -> None:
+        with pm.Model() as model:
+            scales = pm.Exponential.dist([1.0, 4.0], shape=2)
+            pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=scales)
+        compiled = pma.compile_model(model)
+        assert "batch" in compiled._prior._sample.func.__name__
+        draws = compiled.sample_prior(np.random.SeedSequence(11), 4000)
+        factor = compiled.constrain(draws)["factor"]
+        first, second = factor[:, 0], np.hypot(factor[:, 1], factor[:, 2])
+        assert stats.kstest(first, stats.expon(scale=1).cdf).pvalue > 1e-6
+        assert stats.kstest(second, stats.expon(scale=1 / 4).cdf).pvalue > 1e-6
+        # Beta(eta, eta) on (-1, 1) for two variables (Lewandowski, Kurowicka & Joe 2009).
+        correlation = factor[:, 1] / second
+        assert stats.kstest((1 + correlation) / 2, stats.beta(2, 2).cdf).pvalue > 1e-6
+
+    @pytest.mark.parametrize("parent", [pytest.param("eta", marks=CONSTANT_ETA), "scales"])
+    def test_lkj_factors_with_random_parameters_are_drawn_one_by_one(self, parent: str) -> None:
+        # Resized, all draws of a batch would share the parameter.
+        with pm.Model() as model:
+            rate = pm.Gamma("rate", 3.0, 2.0)
+            scales = pm.Exponential.dist(rate if parent == "scales" else 1.0, shape=2)
+            pm.LKJCholeskyCov(
+                "factor", n=2, eta=1 + rate if parent == "eta" else 2.0, sd_dist=scales
+            )
+        compiled = pma.compile_model(model)
+        assert "one_by_one" in compiled._prior._sample.func.__name__
+        draws = compiled.sample_prior(np.random.SeedSequence(12), 600)
+        rate = np.exp(draws[:, 0])
+        factor = compiled.constrain(draws)["factor"]
+        u = stats.expon.cdf(factor[:, 0] * (rate if parent == "scales" else 1.0))
+        assert stats.kstest(u, "uniform").pvalue > 1e-6
