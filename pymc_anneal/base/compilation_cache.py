@@ -12,6 +12,7 @@ import platform
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,12 @@ def _describe_processor() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache
 def _delete_oldest(folder: Path) -> None:
-    """Delete the programs that have not been used for longest, if there are too many."""
+    """Delete the programs that have not been used for longest, if there are too many.
+
+    Once for each process: to look at thousands of files takes as long as a small model runs.
+    """
     # Another process may delete the same files.
     with suppress(OSError):
         files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
