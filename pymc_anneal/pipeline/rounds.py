@@ -30,8 +30,8 @@ from pymc_anneal.schedules.validate import check_schedule
 
 # Bounds on the growth of the number of steps from one round to the next.
 MIN_GROWTH, MAX_GROWTH = 2.0, 8.0
-# Variance of the log weights at which the next round aims, as a share of the plan's: a round
-# follows only if the plan was too optimistic.
+# Variance at which the next round aims, as a share of what is wanted: a round follows only if the
+# plan was too optimistic.
 _NEXT_SHARE = 0.5
 
 
@@ -229,7 +229,18 @@ def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> f
         return None
     if not misses_target(settings, finished):
         return None
-    variance = log_weight_variance(finished.log_weight)
-    aim = _NEXT_SHARE * planned_variance(finished.particles, settings.target_mcse)
-    growth = float(np.clip(variance / aim, MIN_GROWTH, MAX_GROWTH))
+    growth = float(np.clip(needed_growth(settings, finished), MIN_GROWTH, MAX_GROWTH))
     return growth if growth * finished.seconds <= seconds_left else None
+
+
+def needed_growth(settings: Settings, finished: AnnealedRun) -> float:
+    """Return how many times the steps of a round would reach the target.
+
+    Variances fall in proportion to the number of steps: the square of the error or, if that cannot
+    be trusted, the variance of the log weights.
+    """
+    found, k = ais_with_tail(finished.log_weight, population_size=finished.population_size)
+    if not k > MAX_PARETO_K:
+        return float((found.mcse / settings.target_mcse) ** 2 / _NEXT_SHARE)
+    aim = _NEXT_SHARE * planned_variance(finished.particles, settings.target_mcse)
+    return log_weight_variance(finished.log_weight) / aim

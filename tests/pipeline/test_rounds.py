@@ -11,7 +11,12 @@ import pymc_anneal as pma
 from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.pipeline import rounds
-from pymc_anneal.pipeline.rounds import PathLengths, build_schedule, misses_target
+from pymc_anneal.pipeline.rounds import (
+    PathLengths,
+    build_schedule,
+    misses_target,
+    needed_growth,
+)
 from pymc_anneal.pipeline.run import pilot_required, run_forward
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -201,6 +206,30 @@ class TestDecision:
         monkeypatch.setattr(Session, "anneal", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(**FIXED)
+
+
+class TestGrowth:
+    """How much longer the next round is: twice the excess of a variance over what is wanted."""
+
+    @staticmethod
+    def needed(log_weight: np.ndarray, target_mcse: float) -> float:
+        finished = SimpleNamespace(
+            log_weight=log_weight, population_size=1, particles=log_weight.size
+        )
+        return needed_growth(SimpleNamespace(target_mcse=target_mcse), finished)
+
+    def test_the_error_hardly_misses_the_target(self) -> None:
+        # A few dead particles make the variance of the log weights large, and the error hardly.
+        log_weight = np.random.default_rng(1).normal(0, 0.5, (4, 500))
+        log_weight[:, :100] -= 30.0
+        mcse = ais(log_weight).mcse
+        assert self.needed(log_weight, mcse / 1.1) == pytest.approx(2 * 1.1**2)
+
+    def test_an_error_that_cannot_be_trusted(self) -> None:
+        log_weight = np.random.default_rng(3).normal(0, 6.0, (4, 500))
+        found, k = ais_with_tail(log_weight)
+        assert k > 0.7
+        assert self.needed(log_weight, 0.9 * found.mcse) > 8
 
 
 def test_the_reported_error_decides() -> None:
