@@ -23,26 +23,27 @@ from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
     membership,
+    mixture_of,
     normalised,
 )
+from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.particles import Slopes, gradient_array, no_gradient
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
-from pymc_anneal.adaptation.target_density import TargetDensity, pad_components
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
-from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler
-from pymc_anneal.paths.references import GaussianReference, Reference, StudentTReference
+from pymc_anneal.paths.mixture_reference import Sampler
+from pymc_anneal.paths.references import GaussianReference
 
 # Share of the prior in a reference.
 _PRIOR_SHARE = 0.05
-# Shares of the normal and the Student-t component of a mode before the weights are fitted, and the
-# tails of the latter.
-_SHARES, _DEGREES_OF_FREEDOM = np.array([0.8, 0.2]), 5.0
+# Shares of the normal and the Student-t component of a mode before the weights are fitted.
+_SHARES = np.array([0.8, 0.2])
 # Draws of the mixture for its weights, and as many to measure it, for each particle of the survey:
 # a mode of 5 % has to have enough of them for a weight. They take no gradients.
 _DRAWS_PER_PARTICLE = 4
@@ -140,7 +141,7 @@ def fit_mixture(
     target.evaluations += len(position)
     mixture = _one_for_each_mode(position, slope, label)
     fitter = _Fitter(target, position, draw_prior)
-    found = fitter.fit(mixture, seed_fit, _count_modes(mixture))
+    found = fitter.fit(mixture, seed_fit, len(mixture.mean))
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
     found = fitter.add_tails(mixture, found, seed_tails)
@@ -156,7 +157,7 @@ class _Fitter:
     draw_prior: Sampler
 
     def fit(
-        self, mixture: MixtureReference, seed: np.random.SeedSequence, modes: int
+        self, mixture: ModeMixture, seed: np.random.SeedSequence, modes: int
     ) -> FittedReference:
         """Fit the weights of a mixture whose first components are those of modes; measure it."""
         seed_fit, seed_check = seed.spawn(2)
@@ -164,12 +165,12 @@ class _Fitter:
         start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
         count = _DRAWS_PER_PARTICLE * len(position)
         draws = draw_start(start, self.draw_prior)(seed_fit, count)
-        found = replace(start, reference=pad_components(_fit_weights(start, draws, target)))
+        found = replace(start, reference=_fit_weights(start, draws, target).with_room())
         checked = draw_start(found, self.draw_prior)(seed_check, count)
         return FittedReference(
             path=found,
-            log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked), target),
-            log_ratio_particles=_log_ratio(found, position, target.evaluate(position), target),
+            log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked)),
+            log_ratio_particles=_log_ratio(found, position, target.evaluate(position)),
             modes=modes,
             evaluations=target.evaluations,
             membership=membership(found, checked, modes),
@@ -178,21 +179,22 @@ class _Fitter:
 
     def add_peaks(
         self,
-        mixture: MixtureReference,
+        mixture: ModeMixture,
         found: FittedReference,
         seed: np.random.SeedSequence,
         search: Search,
-    ) -> tuple[MixtureReference, FittedReference]:
+    ) -> tuple[ModeMixture, FittedReference]:
         """Search for peaks, and fit again with components for those that the mixture misses."""
         seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
         target = self.target
-        normal = [c for c in mixture.components if isinstance(c, GaussianReference)]
-        near = candidates(target, normal, self.position, self.draw_prior, seed_search, search)
+        near = candidates(
+            target, mixture.normals, self.position, self.draw_prior, seed_search, search
+        )
         terms = target.evaluate(near)
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures = 0
         for own in seeds:
-            height = _log_ratio(found.path, near, terms, target) - found.log_z
+            height = _log_ratio(found.path, near, terms) - found.log_z
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
@@ -202,11 +204,11 @@ class _Fitter:
                 failures += 1
                 continue
             mixture, failures = _with_component(mixture, peak.normal), 0
-            found = self.fit(mixture, own, _count_modes(mixture))
+            found = self.fit(mixture, own, len(mixture.mean))
         return mixture, found
 
     def add_tails(
-        self, mixture: MixtureReference, found: FittedReference, seed: np.random.SeedSequence
+        self, mixture: ModeMixture, found: FittedReference, seed: np.random.SeedSequence
     ) -> FittedReference:
         """Add components where the target is above the mixture, and return the best fit."""
         fits = [found]
@@ -221,50 +223,32 @@ class _Fitter:
         return min(fits, key=lambda fit: fit.discrepancy)
 
 
-def _count_modes(mixture: MixtureReference) -> int:
-    return len(mixture.components) // 2  # two for each
-
-
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     """Whether a peak holds mass, and the mixture is far below it."""
     top = np.asarray(peak.normal.mean)[None]
-    height = _log_ratio(found.path, top, target.evaluate(top), target)[0] - found.log_z
+    height = _log_ratio(found.path, top, target.evaluate(top))[0] - found.log_z
     return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
 
 
-def _with_component(mixture: MixtureReference, normal: GaussianReference) -> MixtureReference:
+def _with_component(mixture: ModeMixture, normal: GaussianReference) -> ModeMixture:
     """Return a mixture with a normal component and its Student-t companion more."""
-    return MixtureReference(
-        np.concatenate([(1 - _NEW_SHARE) * mixture.weight, _NEW_SHARE * _SHARES]),
-        (*mixture.components, *_pair(normal)),
-    )
+    weight = np.concatenate([(1 - _NEW_SHARE) * mixture.weight, _NEW_SHARE * _SHARES])
+    return ModeMixture.at([*mixture.normals, normal], weight)
 
 
-def _pair(normal: GaussianReference) -> tuple[Reference, Reference]:
-    """Return the components of a mode: a normal density, and one with heavier tails beside it."""
-    return normal, StudentTReference(normal.mean, normal.scale, _DEGREES_OF_FREEDOM)
-
-
-def _one_for_each_mode(
-    position: np.ndarray, slope: np.ndarray, label: np.ndarray
-) -> MixtureReference:
+def _one_for_each_mode(position: np.ndarray, slope: np.ndarray, label: np.ndarray) -> ModeMixture:
     """Return a normal and a Student-t component for each mode, weighted by its particles."""
-    components: list[Reference] = []
-    weight: list[float] = []
-    for mode in range(label.max() + 1):
-        own = label == mode
-        components += _pair(GaussianReference(*locate(position[own], slope[own])))
-        weight += list(own.mean() * _SHARES)
-    share = np.array(weight)
-    return MixtureReference(share / share.sum(), tuple(components))
+    of_mode = [label == mode for mode in range(label.max() + 1)]
+    normals = [GaussianReference(*locate(position[own], slope[own])) for own in of_mode]
+    weight = np.concatenate([own.mean() * _SHARES for own in of_mode])
+    return ModeMixture.at(normals, weight / weight.sum())
 
 
-def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) -> MixtureReference:
+def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) -> ModeMixture:
     """Return the reference of a path with weights fitted to its draws, shape ``(m, d)``."""
-    reference = path.reference
-    assert isinstance(reference, MixtureReference)
-    first = np.asarray(reference.weight)
-    log_each = target.log_components(reference, draws) - np.log(first)[:, None]
+    mixture = mixture_of(path)
+    first = mixture.weight
+    log_each = mixture.evaluate_components(draws) - np.log(first)[:, None]
     terms = target.evaluate_draws(draws)
     log_prior, log_target = np.asarray(terms.log_prior), np.asarray(terms.log_posterior)
     importance = normalised(log_target - _defended(path, log_each, log_prior, first))
@@ -274,7 +258,7 @@ def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) 
         share = np.exp(log_each + np.log(weight)[:, None] - log_mixture)
         weight = np.maximum(share @ importance, _LEAST_SHARE * first)
         weight = weight / weight.sum()
-    return replace(reference, weight=weight)
+    return replace(mixture, weight=weight)
 
 
 def _defended(
@@ -289,11 +273,9 @@ def _defended(
     return np.asarray(np.logaddexp(np.log(share) + log_prior, np.log1p(-share) + fitted))
 
 
-def _log_ratio(
-    path: ReferencePath, position: np.ndarray, terms: LogTerms, target: TargetDensity
-) -> np.ndarray:
+def _log_ratio(path: ReferencePath, position: np.ndarray, terms: LogTerms) -> np.ndarray:
     """Return ``log f - log r``, shape ``(n,)``, with the terms of the target there."""
-    log_each = target.log_components(path.reference, position)
+    log_each = mixture_of(path).evaluate_components(position)
     log_reference = _defended(path, log_each, np.asarray(terms.log_prior), np.ones(len(log_each)))
     log_ratio: np.ndarray = np.asarray(terms.log_posterior) - log_reference
     return log_ratio

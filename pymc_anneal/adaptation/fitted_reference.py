@@ -7,15 +7,13 @@ particles, which see what the draws miss. The larger one counts.
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
 from scipy.special import logsumexp
 
-from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.paths.geometric import ReferencePath
-from pymc_anneal.paths.mixture_reference import MixtureReference, Sampler, mixed_draws
-from pymc_anneal.paths.references import GaussianReference
+from pymc_anneal.paths.mixture_reference import Sampler, mixed_draws
 
 # Intervals of the profile of a path that is short enough to be measured without moves.
 _INTERVALS = 8
@@ -71,10 +69,7 @@ class FittedReference:
     @property
     def centres(self) -> np.ndarray:
         """Centre of each mode, shape ``(modes, d)``."""
-        reference = self.path.reference
-        assert isinstance(reference, MixtureReference)
-        normal = [c for c in reference.components if isinstance(c, GaussianReference)]
-        return np.array([c.mean for c in normal[: self.modes]])
+        return mixture_of(self.path).mean[: self.modes]
 
     @property
     def share(self) -> np.ndarray:
@@ -119,7 +114,12 @@ def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:
     return draw
 
 
-@double_precision
+def mixture_of(path: ReferencePath) -> ModeMixture:
+    """Return the mixture from which a path starts."""
+    assert isinstance(path.reference, ModeMixture)
+    return path.reference
+
+
 def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndarray:
     """Return the share that each mode has in a mixture at positions.
 
@@ -136,9 +136,7 @@ def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndar
     ndarray, shape (n, modes)
         Rows sum to one.
     """
-    reference = path.reference
-    assert isinstance(reference, MixtureReference)
-    log_each = np.asarray(reference.log_components(jnp.asarray(position)))[: 2 * modes]
+    log_each = mixture_of(path).evaluate_components(position)[: 2 * modes]
     log_mode = np.logaddexp(log_each[::2], log_each[1::2])
     share: np.ndarray = np.exp(log_mode - logsumexp(log_mode, axis=0)).T
     return share

@@ -18,6 +18,8 @@ from scipy.spatial import KDTree
 _NEIGHBOURS = 8
 # Points on a line between its ends.
 _POINTS = (np.arange(5) + 1) / 6
+# Coordinates of ends of lines that are evaluated at a time.
+_LARGEST_PART = 2**22
 # Depth of a valley in nats: shallower ones are noise of a ragged density, or one wide mode.
 _DEPTH = 2.0
 # Particles without which a group is too small for a fit, and the share of all particles in such
@@ -70,11 +72,20 @@ def _neighbour_pairs(position: np.ndarray) -> np.ndarray:
 def _separated_by_valley(
     log_density: Callable[[np.ndarray], np.ndarray], position: np.ndarray, pairs: np.ndarray
 ) -> np.ndarray:
-    start, stop = position[pairs[:, 0]], position[pairs[:, 1]]
-    line = start[:, None] + _POINTS[:, None] * (stop - start)[:, None]
-    lowest = log_density(line.reshape(-1, position.shape[1])).reshape(len(pairs), -1).min(axis=1)
+    parts = np.array_split(pairs, -(-pairs.size * position.shape[1] // _LARGEST_PART))
+    lowest = np.concatenate([_lowest_between(log_density, position[part]) for part in parts])
     ends = log_density(position)[pairs].min(axis=1)
     return np.asarray(~(lowest >= ends - _DEPTH))
+
+
+def _lowest_between(
+    log_density: Callable[[np.ndarray], np.ndarray], ends: np.ndarray
+) -> np.ndarray:
+    """Return the lowest log density on the lines between pairs of shape ``(m, 2, d)``."""
+    start, stop = ends[:, 0], ends[:, 1]
+    line = start[:, None] + _POINTS[:, None] * (stop - start)[:, None]
+    lowest: np.ndarray = log_density(line.reshape(-1, ends.shape[2])).reshape(len(ends), -1)
+    return np.asarray(lowest.min(axis=1))
 
 
 def _join_small(label: np.ndarray, position: np.ndarray) -> np.ndarray:

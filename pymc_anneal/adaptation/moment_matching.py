@@ -283,7 +283,7 @@ def _move_along(state: _SolverState, change: np.ndarray) -> _SolverState:
     candidates = particles.tuner.current()
     # Likelihoods can be steep in the tails of a prior; particles stuck there are resampled away.
     particles = particles.move_and_tune(path, share, key_move, candidates, stuck=False)
-    cost = 2 * len(candidates) * particles.tuner.cost * len(particles.state.position)
+    cost = particles.evaluations(candidates)
     return replace(
         state,
         natural=state.natural + share * change,

@@ -136,6 +136,10 @@ class ParticleSystem:
             tuner = tuner.update(candidate, diagnostics)
         return ParticleSystem(state, tuner)
 
+    def evaluations(self, candidates: Sequence[Candidate]) -> int:
+        """Return the evaluations of two moves of all particles for each candidate."""
+        return 2 * len(candidates) * self.tuner.cost * len(self.state.position)
+
     def keep_best(self) -> "ParticleSystem":
         """Choose the best effort level next to the current one."""
         return replace(self, tuner=self.tuner.keep_best())

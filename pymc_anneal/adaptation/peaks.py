@@ -134,18 +134,27 @@ def _climb_from_prior(
     a sharp top, as of a period, is met by one climb in a thousand.
     """
     climbs, batch = partial(climb_together, target.value_and_gradient, scale=scale), len(particles)
-    level = np.quantile(target.log_density(particles), _BELOW) - _MARGIN
     first, *others = seed.spawn(1 + rounds)
     end, value = climbs(draw_prior(first, batch), max_calls=_MAX_CALLS)
-    if others and (value > level).mean() < 1 - _BELOW:
+    if not others:
+        return end
+    level = np.quantile(target.log_density(particles), _BELOW) - _MARGIN
+    if _some_below(value, level):
         end, value = climbs(end, max_calls=_MORE_CALLS)
+    if not _some_below(value, level):
+        return end
     ends = [end]
-    for own in others if (value > level).mean() < 1 - _BELOW else []:
+    for own in others:
         start = draw_prior(own, _STARTS * batch)
         begun, height = climbs(start, max_calls=_MAX_CALLS)
         highest = begun[np.argsort(-height)[:batch]]  # NaN last
         ends.append(climbs(highest, max_calls=_MORE_CALLS)[0])
     return np.concatenate(ends)
+
+
+def _some_below(value: np.ndarray, level: float) -> bool:
+    """Return whether more than a few climbs ended below a level."""
+    return bool((value > level).mean() < 1 - _BELOW)
 
 
 def _climb_branches(
@@ -213,7 +222,7 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
     if scale is None:
         return None
     normal = GaussianReference(top.position, scale)
-    at_top = float(normal.log_density(jnp.asarray(top.position[None]))[0])
+    at_top = float(normal.log_density(top.position[None])[0])
     return Peak(normal, top.value - at_top)
 
 

@@ -25,8 +25,16 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
-from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, Transition, rejected_nan
+from pymc_anneal.base.contracts import (
+    KernelState,
+    NanDensityError,
+    Path,
+    PyTree,
+    Transition,
+    rejected_nan,
+)
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import key_of
 
@@ -187,7 +195,7 @@ def run_pilot(
     rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     log_z, evaluations, warned = 0.0, 0, False
-    first = _evaluations(particles.tuner, effort.first_moves, len(position))
+    first = particles.evaluations(particles.tuner.candidates(effort.first_moves))
     report(PilotProgress(0.0, 0.0, particles.tuner.cost, 1.0, 0, first))
     while betas[-1] < 1:
         beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
@@ -198,11 +206,11 @@ def run_pilot(
         particles = particles.resample(path, beta, np.asarray(step.log_u), rng)
         particles = particles.move_and_tune(path, beta, key, candidates).keep_best()
         tuner = particles.tuner
-        evaluations += 2 * len(candidates) * tuner.cost * len(position)
+        evaluations += particles.evaluations(candidates)
         betas.append(beta)
         discrepancy.append(float(step.discrepancy))
         tuners.append(tuner)
-        ahead = _evaluations(tuner, effort.moves, len(position)) if beta < 1 else 0
+        ahead = particles.evaluations(tuner.candidates(effort.moves)) if beta < 1 else 0
         report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate, evaluations, ahead))
         _check_length(betas, evaluations, max_evaluations)
         if needs_pilot(transition):
@@ -220,11 +228,6 @@ def run_pilot(
         evaluations=evaluations,
         nan_share=0.0 if rejected is None else float(rejected.mean()),
     )
-
-
-def _evaluations(tuner: Tuner, moves: int, particles: int) -> int:
-    """Return the evaluations of the pairs of moves at a temperature."""
-    return 2 * len(tuner.candidates(moves)) * tuner.cost * particles
 
 
 def _check_cost(beta: float, cost: int, warned: bool) -> bool:
@@ -252,10 +255,17 @@ def _check_length(betas: list[float], evaluations: int, max_evaluations: float) 
         )
 
 
+@forgettable
+@jax.jit
+def _compare_ends(path: Path, terms: PyTree) -> tuple[jax.Array, jax.Array]:
+    """Return the log ratio of target to reference and the log reference, shapes ``(n,)``."""
+    return path.log_ratio(terms, 0.0, 1.0), path.log_density(terms, 0.0)
+
+
 def _check_start(path: Path, state: KernelState) -> float:
     """Return the log share of draws with a non-zero likelihood, or raise if there are none."""
-    ratio = np.asarray(path.log_ratio(state.terms, 0.0, 1.0))
-    nan = np.isnan(ratio) | np.isnan(np.asarray(path.log_density(state.terms, 0.0)))
+    ratio, log_density = jax.device_get(_compare_ends(path, state.terms))
+    nan = np.isnan(ratio) | np.isnan(log_density)
     if nan.any():
         raise NanDensityError(np.asarray(state.position)[nan.argmax()])
     if np.isposinf(ratio).any():

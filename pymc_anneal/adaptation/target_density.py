@@ -13,8 +13,6 @@ from pymc_anneal.adaptation.particles import value_and_gradient
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.paths.mixture_reference import MixtureReference
-from pymc_anneal.paths.references import Reference
 
 
 @dataclass
@@ -39,7 +37,7 @@ class TargetDensity:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
         self.evaluations += len(position)
         batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
-        joined: LogTerms = jax.tree.map(lambda *b: jnp.concatenate(b)[: len(position)], *batches)
+        joined: LogTerms = jax.tree.map(lambda *b: np.concatenate(b)[: len(position)], *batches)
         return joined
 
     def evaluate_draws(self, position: np.ndarray) -> LogTerms:
@@ -57,26 +55,6 @@ class TargetDensity:
         self.evaluations += len(position)
         return value_and_gradient(self.path, position, 1.0)
 
-    def log_components(self, reference: Reference, position: np.ndarray) -> np.ndarray:
-        """Return the weighted log densities of a mixture's components, shape ``(J, n)``."""
-        assert isinstance(reference, MixtureReference)
-        count, padded = len(reference.components), pad_components(reference)
-        batches = [_log_components(padded, batch) for batch in _batches(position, self.size)]
-        return np.concatenate(batches, axis=1)[:count, : len(position)]
-
-
-def pad_components(mixture: MixtureReference) -> MixtureReference:
-    """Fill a mixture up with components of weight zero: the next fit may find another number.
-
-    Programs are compiled for a number of components, which is doubled from one mode on.
-    """
-    modes = len(mixture.components) // 2
-    missing = 2 ** int(np.ceil(np.log2(modes))) - modes
-    return MixtureReference(
-        np.concatenate([np.asarray(mixture.weight), np.zeros(2 * missing)]),
-        (*mixture.components, *mixture.components[:2] * missing),
-    )
-
 
 def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
     """Cut positions into batches, the last one filled up with its last row."""
@@ -88,9 +66,3 @@ def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
 @jax.jit
 def _evaluate(path: GeometricPath, position: np.ndarray) -> LogTerms:
     return path.evaluate(jnp.asarray(position))
-
-
-@forgettable
-@jax.jit
-def _log_components(reference: MixtureReference, position: np.ndarray) -> jax.Array:
-    return reference.log_components(jnp.asarray(position))

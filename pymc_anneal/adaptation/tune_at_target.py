@@ -53,7 +53,7 @@ def tune_at_target(
         candidates = particles.tuner.candidates(_PAIRS)
         step = jax.random.fold_in(key, i)
         particles = particles.move_and_tune(path, 1.0, step, candidates).keep_best()
-        evaluations += 2 * len(candidates) * particles.tuner.cost * len(position)
+        evaluations += particles.evaluations(candidates)
     tuner = particles.tuner
     return replace(
         survey,

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.adaptation.preconditioner import estimate_scale
@@ -310,8 +309,8 @@ def by_temperature(betas: Sequence[float], tuners: Sequence[Tuner]) -> Transitio
     if not needs_pilot(first.transition):
         return first.transition
     dense = [max(t.parts[i].scale.ndim for t in tuners) == 2 for i in range(len(first.parts))]
-    kernels = [jax.tree.map(jnp.asarray, t.build(dense=dense)) for t in tuners]
+    kernels = [jax.tree.map(np.asarray, t.build(dense=dense)) for t in tuners]
     # The padding lies above beta = 1 and repeats the last kernel.
     extra = -len(kernels) % _PADDING
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *kernels, *[kernels[-1]] * extra)
-    return TunedTransition(jnp.asarray([*betas, *range(2, extra + 2)]), stacked)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *kernels, *[kernels[-1]] * extra)
+    return TunedTransition(np.array([*betas, *range(2, extra + 2)], dtype=float), stacked)

@@ -180,8 +180,8 @@ class _Clock:
 
 
 def _start(block: Block, key: jax.Array) -> Snapshot:
-    carry = start_carry(block.path, block.transition, key, block.position, block.chains)
-    check_not_nan(block.path.log_density(carry.state.terms, jnp.asarray(1.0)), carry.state.position)
+    carry, at_target = start_carry(block.path, block.transition, key, block.position, block.chains)
+    check_not_nan(at_target, block.position)
     ladder = [_record_rung(block, 0, carry)] if len(block.rungs) else []
     return Snapshot(0, 0.0, carry, [], ladder)
 

@@ -69,17 +69,25 @@ class _Step(Protocol):
 @partial(jax.jit, static_argnames="chains")
 def start_carry(
     path: Path, transition: Transition, key: jax.Array, position: np.ndarray, chains: int
-) -> Carry:
-    """Create the state of the loop from positions of shape ``(chains * m, d)``."""
+) -> tuple[Carry, jax.Array]:
+    """Create the state of the loop from positions of shape ``(chains * m, d)``.
+
+    Returns
+    -------
+    Carry
+    Array, shape (chains * m,)
+        Log density of the target.
+    """
     x = jnp.asarray(position)
     state = KernelState(x, path.evaluate(x), transition.init(key, x))
     empty = jnp.zeros((CHUNK, chains))
-    return Carry(
+    carry = Carry(
         state=state,
         log_weight=jnp.zeros(len(x)),
         stats=Stats(*[empty] * len(Stats._fields)),
         nan_position=jnp.zeros(x.shape[1:], x.dtype),
     )
+    return carry, path.log_density(state.terms, jnp.asarray(1.0))
 
 
 @forgettable

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import logsumexp
-
+from pymc_anneal.base.array_namespace import array_namespace, special_functions
 from pymc_anneal.paths.references import Reference
 
 # From a seed and a number n to draws of shape (n, d).
@@ -46,14 +44,19 @@ class MixtureReference:
     weight: jax.Array | np.ndarray
     components: tuple[Reference, ...]
 
-    def log_components(self, position: jax.Array) -> jax.Array:
+    def log_components(self, position: jax.Array | np.ndarray) -> jax.Array:
         """Return the log densities of the components times their weights, shape ``(J, n)``."""
         each = [c.log_density(position) for c in self.components]
-        return jnp.stack(each) + jnp.log(jnp.asarray(self.weight))[:, None]
+        xp = array_namespace(*each, self.weight)
+        with np.errstate(divide="ignore"):  # a weight may be zero
+            log_components: jax.Array = xp.stack(each) + xp.log(self.weight)[:, None]
+        return log_components
 
-    def log_density(self, position: jax.Array) -> jax.Array:
+    def log_density(self, position: jax.Array | np.ndarray) -> jax.Array:
         """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
-        log_density: jax.Array = logsumexp(self.log_components(position), axis=0)
+        each = self.log_components(position)
+        logsumexp = special_functions(array_namespace(each)).logsumexp
+        log_density: jax.Array = logsumexp(each, axis=0)
         return log_density
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import gammaln
-
+from pymc_anneal.base.array_namespace import array_namespace, special_functions
 from pymc_anneal.base.contracts import Scalar
 
 _Array: TypeAlias = jax.Array | np.ndarray
@@ -27,8 +25,11 @@ _DEGREES_OF_FREEDOM = 10.0
 class Reference(Protocol):
     """A normalised density in the unconstrained space; a JAX pytree."""
 
-    def log_density(self, position: jax.Array) -> jax.Array:
-        """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
+    def log_density(self, position: _Array) -> jax.Array:
+        """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions.
+
+        Of NumPy's arrays it may be one of NumPy's, which spares compilation.
+        """
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
@@ -62,11 +63,13 @@ class GaussianReference:
         if self.whitening is None:
             _set_scale(self)
 
-    def log_density(self, position: jax.Array) -> jax.Array:
+    def log_density(self, position: _Array) -> jax.Array:
         """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
-        z, log_volume = _standardise(position - self.mean, self.whitening)
+        z, log_volume = _standardise(position, self.mean, self.whitening)
         d = position.shape[1]
-        return -0.5 * (z**2).sum(axis=1) - 0.5 * d * jnp.log(2 * jnp.pi) - log_volume
+        constant = 0.5 * d * np.log(2 * np.pi)
+        log_density: jax.Array = -0.5 * (z**2).sum(axis=1) - constant - log_volume
+        return log_density
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
@@ -111,12 +114,14 @@ class StudentTReference:
                     "number."
                 )
 
-    def log_density(self, position: jax.Array) -> jax.Array:
+    def log_density(self, position: _Array) -> jax.Array:
         """Return the log density in nats, shape ``(n,)``, at ``(n, d)`` positions."""
-        z, log_volume = _standardise(position - self.mean, self.whitening)
+        z, log_volume = _standardise(position, self.mean, self.whitening)
         d, nu = position.shape[1], self.degrees_of_freedom
-        constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * jnp.log(nu * jnp.pi)
-        quadratic = -0.5 * (nu + d) * jnp.log1p((z**2).sum(axis=1) / nu)
+        xp = array_namespace(z, nu)
+        gammaln = special_functions(xp).gammaln
+        constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * xp.log(nu * np.pi)
+        quadratic = -0.5 * (nu + d) * xp.log1p((z**2).sum(axis=1) / nu)
         log_density: jax.Array = quadratic + constant - log_volume
         return log_density
 
@@ -162,12 +167,13 @@ def _lower_root(scale: np.ndarray) -> np.ndarray:
     return np.asarray((upper * np.where(np.diag(upper) < 0, -1, 1)[:, None]).T)
 
 
-def _standardise(centred: jax.Array, whitening: _Array | None) -> tuple[jax.Array, jax.Array]:
-    """Return ``z``, shape ``(n, d)``, of centred positions, and ``log |S|``."""
+def _standardise(position: _Array, mean: _Array, whitening: _Array | None) -> tuple[_Array, _Array]:
+    """Return ``z``, shape ``(n, d)``, of positions, and ``log |S|``."""
     assert whitening is not None  # set by __post_init__
-    if jnp.ndim(whitening) == 2:
-        return centred @ whitening.T, -jnp.log(jnp.diag(jnp.asarray(whitening))).sum()
-    return centred * whitening, -jnp.log(jnp.asarray(whitening)).sum()
+    xp, centred = array_namespace(position, mean, whitening), position - mean
+    if whitening.ndim == 2:
+        return centred @ whitening.T, -xp.log(xp.diag(whitening)).sum()
+    return centred * whitening, -xp.log(whitening).sum()
 
 
 def _multiply(scale: _Array, z: np.ndarray) -> _Array:

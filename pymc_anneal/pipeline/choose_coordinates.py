@@ -28,7 +28,7 @@ from pymc_anneal.pipeline.target import RunCandidate
 _WEIGHTS = (0.0, 0.5, 1.0)
 # Least gain of an entry, in nats: above the noise of a few hundred particles.
 _LEAST_GAIN = 0.1
-# Least gain of all entries for which a second survey is made: a divergence of one nat between
+# Least gain of all entries for which coordinates change: a divergence of one nat between
 # reference and posterior is about one step more.
 _LEAST_TOTAL = 1.0
 # Gain of the non-centred increments of random walks over their values, in nats, from which they

@@ -7,9 +7,9 @@ parameters are interpolated linearly and whole numbers taken from the lower one.
 from dataclasses import dataclass, replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.base.array_namespace import array_namespace
 from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo, Transition
 
 
@@ -26,7 +26,7 @@ class TunedTransition(Transition):
         A kernel whose leaves have a leading axis of length ``m``.
     """
 
-    betas: jax.Array
+    betas: jax.Array | np.ndarray
     kernel: Transition
 
     @property
@@ -40,16 +40,18 @@ class TunedTransition(Transition):
 
     def at(self, beta: Scalar) -> Transition:
         """Return the kernel with its parameters at ``beta``."""
-        left = jnp.clip(jnp.searchsorted(self.betas, beta, side="right") - 1, 0, None)
-        right = jnp.minimum(left + 1, len(self.betas) - 1)
+        xp = array_namespace(self.betas, beta)
+        left = xp.clip(xp.searchsorted(self.betas, beta, side="right") - 1, 0, None)
+        right = xp.minimum(left + 1, len(self.betas) - 1)
         width = self.betas[right] - self.betas[left]
-        share = jnp.where(width > 0, (beta - self.betas[left]) / width, 0.0)
-        share = jnp.clip(share, 0.0, 1.0)
+        share = xp.where(width > 0, (beta - self.betas[left]) / xp.where(width > 0, width, 1), 0.0)
+        share = xp.clip(share, 0.0, 1.0)
 
         def interpolate(leaf: jax.Array) -> jax.Array:
-            if jnp.issubdtype(leaf.dtype, jnp.integer):
+            if np.issubdtype(leaf.dtype, np.integer):
                 return leaf[left]
-            return (1 - share) * leaf[left] + share * leaf[right]
+            between: jax.Array = (1 - share) * leaf[left] + share * leaf[right]
+            return between
 
         kernel: Transition = jax.tree.map(interpolate, self.kernel)
         return kernel
