@@ -198,7 +198,7 @@ class _Fitter:
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
-            peak = climb(target.path, near[best])
+            peak = climb(target.path, near[best], _spread_near(mixture, near[best]))
             open_[best] = False
             if peak is None or not _is_new(peak, found, target):
                 failures += 1
@@ -221,6 +221,13 @@ class _Fitter:
             mixture = _with_component(mixture, normal)
             fits.append(self.fit(mixture, own, found.modes))
         return min(fits, key=lambda fit: fit.discrepancy)
+
+
+def _spread_near(mixture: ModeMixture, position: np.ndarray) -> np.ndarray:
+    """Return the standard deviations of the mode nearest to a position, shape ``(d,)``."""
+    nearest = np.linalg.norm(mixture.mean - position, axis=1).argmin()
+    scale = mixture.scale[nearest]
+    return np.asarray(np.linalg.norm(scale, axis=1)) if scale.ndim == 2 else scale
 
 
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy.special import logsumexp
+from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.tuning import Candidate, MoveDiagnostics, Tuner
 from pymc_anneal.annealing.resampling import systematic
@@ -48,17 +48,17 @@ class Increment(NamedTuple):
 
     Attributes
     ----------
-    log_u : Array, shape (n,)
+    log_u : ndarray, shape (n,)
         Log increments of the weights.
-    log_mean : Array, shape ()
+    log_mean : float
         Log of the mean of ``u``.
-    discrepancy : Array, shape ()
+    discrepancy : float
         ``D`` among the particles of non-zero density.
     """
 
-    log_u: jax.Array
-    log_mean: jax.Array
-    discrepancy: jax.Array
+    log_u: np.ndarray
+    log_mean: float
+    discrepancy: float
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,19 @@ class ParticleSystem:
         cls, path: Path, transition: Transition, key: jax.Array, position: np.ndarray
     ) -> "ParticleSystem":
         """Place particles at the start of a path, positions of shape ``(n, d)``."""
-        state = _initial_state(path, transition, key, position)
+        auxiliary = _initial_auxiliary(transition, key, position)
+        state = KernelState(jnp.asarray(position), evaluate(path, position), auxiliary)
         return cls(state, Tuner.create(transition, position))
 
     def next_beta(
         self, path: Path, beta: float, limit: float = DISCREPANCY
     ) -> tuple[float, Increment]:
         """Find the largest temperature, at most 1, that a step of discrepancy ``limit`` reaches."""
-        stop, increment = jax.device_get(_largest_step(path, self.state.terms, beta, limit))
-        return float(stop), increment
+        stop, log_u = jax.device_get(_largest_step(path, self.state.terms, beta, limit))
+        log_mean = float(logsumexp(log_u) - np.log(log_u.size))
+        with np.errstate(divide="ignore", invalid="ignore"):  # all ratios may be zero
+            spent = np.maximum(discrepancy(log_u), 0.0)
+        return float(stop), Increment(log_u, log_mean, float(spent))
 
     def resample(
         self, path: Path, beta: float, log_u: np.ndarray, rng: np.random.Generator
@@ -147,11 +151,15 @@ class ParticleSystem:
 
 @forgettable
 @jax.jit
-def _initial_state(
-    path: Path, transition: Transition, key: jax.Array, position: jax.Array
-) -> KernelState:
-    position = jnp.asarray(position)
-    return KernelState(position, path.evaluate(position), transition.init(key, position))
+def evaluate(path: Path, position: jax.Array | np.ndarray) -> PyTree:
+    """Return the terms of a path at positions, compiled once for a number of them."""
+    return path.evaluate(jnp.asarray(position))
+
+
+@forgettable
+@jax.jit
+def _initial_auxiliary(transition: Transition, key: jax.Array, position: jax.Array) -> PyTree:
+    return transition.init(key, position)
 
 
 class _Moves(NamedTuple):
@@ -251,25 +259,23 @@ def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
 @jax.jit
 def _largest_step(
     path: Path, terms: PyTree, beta: Scalar, limit: Scalar
-) -> tuple[jax.Array, Increment]:
-    """Find the next temperature by bisection over the log of the step."""
+) -> tuple[jax.Array, jax.Array]:
+    """Find the next temperature by bisection over the log of the step, and the increments."""
 
     def fits(step: Scalar) -> jax.Array:
         return jnp.less_equal(discrepancy(path.log_ratio(terms, beta, beta + step)), limit)
 
-    def halve(_: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def halve(i: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = bounds
-        middle = 0.5 * (low + high)
+        # The whole rest first: one instance of the density, which takes the compiler long.
+        middle = jnp.where(i == 0, high, 0.5 * (low + high))
         good = fits(jnp.exp(middle))
         return jnp.where(good, middle, low), jnp.where(good, high, middle)
 
-    rest = 1.0 - beta
-    low, high = jnp.log(jnp.maximum(1e-300, 2e-16 * beta)), jnp.log(rest)
-    low, _ = jax.lax.fori_loop(0, 80, halve, (low, high))
-    stop = jnp.where(fits(rest), 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
-    log_u = path.log_ratio(terms, beta, stop)
-    log_mean = logsumexp(log_u) - jnp.log(log_u.size)
-    return stop, Increment(log_u, log_mean, jnp.maximum(discrepancy(log_u), 0.0))
+    low, rest = jnp.log(jnp.maximum(1e-300, 2e-16 * beta)), jnp.log(1.0 - beta)
+    low, _ = jax.lax.fori_loop(0, 81, halve, (low, rest))
+    stop = jnp.where(low == rest, 1.0, jnp.minimum(beta + jnp.exp(low), 1.0))
+    return stop, path.log_ratio(terms, beta, stop)
 
 
 @forgettable

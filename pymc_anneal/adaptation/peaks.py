@@ -13,7 +13,7 @@ Where the target is far above the mixture, the search climbs to the top, and the
 gives the scale of a new component; its weight shows whether the peak holds mass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -46,6 +46,8 @@ _BELOW, _MARGIN = 0.05, 2.0
 # Branches that are climbed at a time, all of them if there are no more.
 _BRANCHES = 16
 _MAX_ITERATIONS = 200
+# Step of central differences in units of the scale, where truncation and rounding errors are equal.
+_DIFFERENCE = np.finfo(float).eps ** (1 / 3)
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def draw_near_centres(
     return np.concatenate(found)
 
 
-def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
+def climb(path: GeometricPath, start: np.ndarray, spread: np.ndarray) -> Peak | None:
     """Climb to a peak of the target and measure its curvature.
 
     Parameters
@@ -211,14 +213,17 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
     path
         The path from the prior; its end is the target.
     start : ndarray, shape (d,)
+    spread : ndarray, shape (d,)
+        Standard deviations of a mode nearby, in whose units differences are small.
 
     Returns
     -------
     Peak or None
         None if there is no peak with curvature in all directions.
     """
-    top = maximise_compiled(partial(_value_and_slope, path), start, maxiter=_MAX_ITERATIONS)
-    scale = scale_of_curvature(-np.asarray(_hessian(path, top.position)))
+    function = partial(_value_and_slope, path)
+    top = maximise_compiled(function, start, maxiter=_MAX_ITERATIONS)
+    scale = scale_of_curvature(_curvature(function, top.position, spread))
     if scale is None:
         return None
     normal = GaussianReference(top.position, scale)
@@ -226,17 +231,25 @@ def climb(path: GeometricPath, start: np.ndarray) -> Peak | None:
     return Peak(normal, top.value - at_top)
 
 
+def _curvature(
+    function: Callable[[np.ndarray], tuple[jax.Array, jax.Array]],
+    top: np.ndarray,
+    spread: np.ndarray,
+) -> np.ndarray:
+    """Return minus the second derivatives at a top, shape ``(d, d)``, by central differences.
+
+    The compiler takes longer for exact ones than all differences do.
+    """
+    steps = _DIFFERENCE * np.diag(spread)
+    slopes = [[np.asarray(function(top + side * h)[1]) for h in steps] for side in (1, -1)]
+    curvature = -(np.array(slopes[0]) - slopes[1]) / (2 * _DIFFERENCE * spread[:, None])
+    return np.asarray(curvature + curvature.T) / 2
+
+
 @forgettable
 @jax.jit
 def _value_and_slope(path: GeometricPath, position: np.ndarray) -> tuple[jax.Array, jax.Array]:
     return jax.value_and_grad(partial(_log_density, path))(jnp.asarray(position))
-
-
-@forgettable
-@jax.jit
-def _hessian(path: GeometricPath, position: np.ndarray) -> jax.Array:
-    hessian: jax.Array = jax.hessian(partial(_log_density, path))(jnp.asarray(position))
-    return hessian
 
 
 def _log_density(path: GeometricPath, position: jax.Array) -> jax.Array:

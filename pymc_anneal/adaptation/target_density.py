@@ -6,12 +6,10 @@ Programs are compiled for a size of batch; what they cost is counted.
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.adaptation.particles import value_and_gradient
+from pymc_anneal.adaptation.particles import evaluate, value_and_gradient
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
-from pymc_anneal.base.programs import forgettable
 from pymc_anneal.paths.geometric import GeometricPath
 
 
@@ -36,7 +34,7 @@ class TargetDensity:
     def evaluate(self, position: np.ndarray) -> LogTerms:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
         self.evaluations += len(position)
-        batches = [_evaluate(self.path, batch) for batch in _batches(position, self.size)]
+        batches = [evaluate(self.path, batch) for batch in _batches(position, self.size)]
         joined: LogTerms = jax.tree.map(lambda *b: np.concatenate(b)[: len(position)], *batches)
         return joined
 
@@ -60,9 +58,3 @@ def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
     """Cut positions into batches, the last one filled up with its last row."""
     padded = np.pad(position, ((0, -len(position) % size), (0, 0)), mode="edge")
     return np.split(padded, len(padded) // size)
-
-
-@forgettable
-@jax.jit
-def _evaluate(path: GeometricPath, position: np.ndarray) -> LogTerms:
-    return path.evaluate(jnp.asarray(position))

@@ -24,6 +24,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from scipy import special
 
+from pymc_anneal.base.array_namespace import array_namespace, special_functions
 from pymc_anneal.base.contracts import StepInfo
 
 # JAX arrays in the compiled loop, NumPy arrays outside of it.
@@ -146,7 +147,7 @@ def discrepancies(stats: Stats[np.ndarray], particles: int) -> np.ndarray:
     return np.asarray(np.maximum(np.nan_to_num(d), 0.0))
 
 
-def discrepancy(log_u: jax.Array) -> jax.Array:
+def discrepancy(log_u: jax.Array | np.ndarray) -> jax.Array | np.ndarray:
     """Compute the discrepancy ``D`` of a step from equally weighted particles.
 
     Parameters
@@ -158,6 +159,8 @@ def discrepancy(log_u: jax.Array) -> jax.Array:
     -------
     Array, shape ()
     """
-    log_sum, log_sum_squared = logsumexp(jnp.stack([log_u, 2 * log_u]), axis=1)
-    found: jax.Array = log_sum_squared - 2 * log_sum + jnp.log(jnp.isfinite(log_u).sum())
+    xp = array_namespace(log_u)
+    both = xp.stack([log_u, 2 * log_u])
+    log_sum, log_sum_squared = special_functions(xp).logsumexp(both, axis=1)
+    found: jax.Array = log_sum_squared - 2 * log_sum + xp.log(xp.isfinite(log_u).sum())
     return found

@@ -99,7 +99,7 @@ def test_draws_near_centres() -> None:
 class TestClimb:
     def test_to_the_top(self) -> None:
         with jax.enable_x64(True):
-            peak = climb(PATH, np.full(D, SHIFT + SPIKE))
+            peak = climb(PATH, np.full(D, SHIFT + SPIKE), np.full(D, SLAB))
         assert peak is not None
         np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
         np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), SPIKE, rtol=1e-2)
@@ -111,4 +111,4 @@ class TestClimb:
             return LogTerms(jnp.zeros(()), x[0] ** 2 - x[1] ** 2)
 
         with jax.enable_x64(True):
-            assert climb(pma.GeometricPath(saddle), np.zeros(2)) is None
+            assert climb(pma.GeometricPath(saddle), np.zeros(2), np.ones(2)) is None
