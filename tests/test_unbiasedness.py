@@ -200,7 +200,7 @@ class TestWrongTwins:
         assert not unbiased(log_weight, log_gamma_evidence())
 
     def test_a_kernel_that_is_not_invariant(self, monkeypatch) -> None:
-        def always(key, log_accept, proposal, current):
+        def always(uniform, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
         monkeypatch.setattr(random_walk, "accept_reject", always)

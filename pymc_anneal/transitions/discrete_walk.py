@@ -19,6 +19,7 @@ from pymc_anneal.transitions.metropolis import (
     Sweep,
     accept_reject,
     flag_nan,
+    normal_and_uniform,
     outside_support,
     sweep,
     with_coordinate,
@@ -95,9 +96,9 @@ class DiscreteRandomWalk(Sweep):
         width = self.step_size * jnp.broadcast_to(jnp.asarray(self.scale), (count,))
 
         def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
-            key_jump, key_accept = jax.random.split(key)
             start = state.position[:, coordinates[i]]
-            z = width[i] * jax.random.normal(key_jump, start.shape, start.dtype)
+            noise, uniform = normal_and_uniform(key, start[:, None], 1)
+            z = width[i] * noise[:, 0]
             end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
             position = with_coordinate(state.position, coordinates[i], end)
             proposal = KernelState(position, path.evaluate(position), state.auxiliary)
@@ -105,7 +106,7 @@ class DiscreteRandomWalk(Sweep):
             log_density = path.log_density(proposal.terms, beta)
             change = jnp.where(outside, -jnp.inf, log_density)
             change -= path.log_density(state.terms, beta)
-            new, accept = accept_reject(key_accept, change, proposal, state)
+            new, accept = accept_reject(uniform[:, 0], change, proposal, state)
             nan = flag_nan(log_density, proposal.terms) & ~outside
             return new, StepInfo(accept, nan, position)
 

@@ -97,17 +97,16 @@ class GeneralizedHMC(Transition):
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Accept the end of a trajectory with its momentum reversed, or stay: an involution."""
-        key_jitter, key_accept = jax.random.split(key)
         start, momentum = state.position, state.auxiliary
-        shape = (len(start), 1)
-        shrink = jax.random.uniform(key_jitter, shape, start.dtype, minval=1 - self.jitter)
+        uniform = jax.random.uniform(key, (len(start), 2), start.dtype)
+        shrink = 1 - self.jitter * uniform[:, :1]
         position, end = integrate(
             path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), -end)
         gain = kinetic_energy(end) - kinetic_energy(momentum)
         change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-        new, accept = accept_reject(key_accept, change - gain, proposal, state)
+        new, accept = accept_reject(uniform[:, 1], change - gain, proposal, state)
         return new, StepInfo(accept, nan_without_divergence(path, beta, proposal, gain), position)
 
 

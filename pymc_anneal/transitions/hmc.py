@@ -43,6 +43,7 @@ from pymc_anneal.transitions.metropolis import (
     apply_scale,
     apply_transposed_scale,
     nan_without_divergence,
+    normal_and_uniform,
 )
 
 _FIRST_DRIFT = (3 - math.sqrt(3)) / 6
@@ -101,19 +102,16 @@ class HMC(Transition):
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Follow one trajectory and accept or reject its end."""
-        key_momentum, key_jitter, key_accept = jax.random.split(key, 3)
         start = state.position
-        momentum = jax.random.normal(key_momentum, start.shape, start.dtype)
-        shrink = jax.random.uniform(
-            key_jitter, (start.shape[0], 1), start.dtype, minval=1 - self.jitter
-        )
+        momentum, uniform = normal_and_uniform(key, start, 2)
+        shrink = 1 - self.jitter * uniform[:, :1]
         position, end = integrate(
             path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), ())
         gain = kinetic_energy(end) - kinetic_energy(momentum)
         change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-        new, accept = accept_reject(key_accept, change - gain, proposal, state)
+        new, accept = accept_reject(uniform[:, 1], change - gain, proposal, state)
         return new, StepInfo(accept, nan_without_divergence(path, beta, proposal, gain), position)
 
 

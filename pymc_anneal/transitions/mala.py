@@ -28,6 +28,7 @@ from pymc_anneal.transitions.metropolis import (
     apply_scale,
     apply_transposed_scale,
     nan_without_divergence,
+    normal_and_uniform,
     repeat,
 )
 
@@ -77,15 +78,14 @@ class MALA(Transition):
             return jnp.multiply(0.5 * self.step_size, slope)
 
         def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
-            key_noise, key_accept = jax.random.split(key)
             start, forward = state.position, state.auxiliary  # drift at the start
-            noise = jax.random.normal(key_noise, start.shape, start.dtype)
+            noise, uniform = normal_and_uniform(key, start, 1)
             position = start + self.step_size * apply_scale(scale, noise + forward)
             proposal = KernelState(position, path.evaluate(position), drift(position))
             back = noise + forward + proposal.auxiliary  # minus the noise of the way back
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
             gain = 0.5 * (back**2 - noise**2).sum(axis=-1)
-            new, accept = accept_reject(key_accept, change - gain, proposal, state)
+            new, accept = accept_reject(uniform[:, 0], change - gain, proposal, state)
             nan = nan_without_divergence(path, beta, proposal, gain)
             return new, StepInfo(accept, nan, position)
 

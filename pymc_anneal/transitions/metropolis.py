@@ -5,11 +5,14 @@ Proposals are made in coordinates ``z`` in which the density is of about unit sc
 coordinate), or a lower triangular matrix of shape ``(d, d)``.
 """
 
+import math
+
 from collections.abc import Callable
 from typing import Protocol, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pymc_anneal.base.contracts import (
     KernelState,
@@ -56,15 +59,44 @@ def apply_transposed_scale(scale: jax.Array, g: jax.Array) -> jax.Array:
     return g @ scale if jnp.ndim(scale) == 2 else g * scale
 
 
-def accept_reject(
-    key: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
-) -> tuple[KernelState, jax.Array]:
-    """Accept or reject the proposals of ``n`` particles.
+def normal_and_uniform(
+    key: jax.Array, position: jax.Array, count: int
+) -> tuple[jax.Array, jax.Array]:
+    """Draw the random numbers of a move at once.
+
+    The compiler takes longer for each call of a generator than the processor for all numbers.
 
     Parameters
     ----------
     key
         Source of randomness.
+    position : Array, shape (n, d)
+        Sets shape and type of the normal numbers.
+    count
+        Number of uniform numbers for each particle.
+
+    Returns
+    -------
+    normal : Array, shape (n, d)
+    uniform : Array, shape (n, count)
+        Between 0 and 1.
+    """
+    (n, d), dtype = position.shape, position.dtype
+    # The inverse of the distribution function is infinite at -1.
+    low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
+    numbers = jax.random.uniform(key, (n, d + count), dtype, minval=low, maxval=1.0)
+    return math.sqrt(2) * jax.lax.erf_inv(numbers[:, :d]), 0.5 * (1 + numbers[:, d:])
+
+
+def accept_reject(
+    uniform: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
+) -> tuple[KernelState, jax.Array]:
+    """Accept or reject the proposals of ``n`` particles.
+
+    Parameters
+    ----------
+    uniform : Array, shape (n,)
+        Random numbers between 0 and 1, one for each particle.
     log_accept : Array, shape (n,)
         Log acceptance ratio; NaN rejects.
     proposal, current : KernelState
@@ -76,7 +108,7 @@ def accept_reject(
         The next state, and the acceptance probabilities.
     """
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
-    accepted = jax.random.uniform(key, probability.shape) < probability
+    accepted = uniform < probability
 
     def pick(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(accepted.reshape(-1, *[1] * (new.ndim - 1)), new, old)

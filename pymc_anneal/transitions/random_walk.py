@@ -19,6 +19,7 @@ from pymc_anneal.transitions.metropolis import (
     accept_reject,
     apply_scale,
     nan_without_divergence,
+    normal_and_uniform,
     repeat,
 )
 
@@ -62,13 +63,12 @@ class RandomWalkMetropolis(Transition):
         """Make ``n_steps`` proposals."""
 
         def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
-            key_noise, key_accept = jax.random.split(key)
             start = state.position
-            noise = jax.random.normal(key_noise, start.shape, start.dtype)
+            noise, uniform = normal_and_uniform(key, start, 1)
             position = start + self.step_size * apply_scale(jnp.asarray(self.scale), noise)
             proposal = KernelState(position, path.evaluate(position), ())
             change = path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)
-            new, accept = accept_reject(key_accept, change, proposal, state)
+            new, accept = accept_reject(uniform[:, 0], change, proposal, state)
             nan = nan_without_divergence(path, beta, proposal, jnp.zeros(len(start)))
             return new, StepInfo(accept, nan, position)
 

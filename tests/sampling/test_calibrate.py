@@ -72,7 +72,7 @@ class TestVerdict:
         assert "verdict: calibrated" in repr(found)
 
     def test_a_wrong_acceptance_ratio(self, monkeypatch) -> None:
-        def always(key, log_accept, proposal, current):
+        def always(uniform, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
         monkeypatch.setattr(random_walk, "accept_reject", always)
@@ -162,7 +162,7 @@ class TestRates:
         assert self.alarms(build()) <= 1
 
     def test_a_wrong_acceptance_ratio(self, monkeypatch) -> None:
-        def always(key, log_accept, proposal, current):
+        def always(uniform, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
 
         monkeypatch.setattr(random_walk, "accept_reject", always)

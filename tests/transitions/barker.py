@@ -60,5 +60,6 @@ class Barker(pma.Transition):
         log_density = path.log_density(new.terms, beta)
         back = jnp.logaddexp(0, -jump * slope_before) - jnp.logaddexp(0, jump * slope(position))
         log_accept = log_density - path.log_density(state.terms, beta) + back.sum(axis=-1)
-        state, accept_rate = accept_reject(key_accept, log_accept, new, state)
+        uniform = jax.random.uniform(key_accept, log_accept.shape)
+        state, accept_rate = accept_reject(uniform, log_accept, new, state)
         return state, pma.StepInfo(accept_rate, jnp.isnan(log_density), position)

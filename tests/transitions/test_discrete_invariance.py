@@ -146,9 +146,9 @@ class TestBrokenKernels:
 
     @pytest.mark.parametrize("sign", [0.0, -1.0])
     def test_walk_that_accepts_wrongly(self, sign: float, monkeypatch) -> None:
-        def wrong(key, log_accept, proposal, current):
+        def wrong(uniform, log_accept, proposal, current):
             log_accept = jnp.where(jnp.isfinite(log_accept), sign * log_accept, log_accept)
-            return accept_reject(key, log_accept, proposal, current)
+            return accept_reject(uniform, log_accept, proposal, current)
 
         accept_reject = discrete_walk.accept_reject
         monkeypatch.setattr(discrete_walk, "accept_reject", wrong)
@@ -222,9 +222,9 @@ def test_unbiased(case: Case) -> None:
 
 
 def test_a_walk_that_always_accepts_is_biased(monkeypatch) -> None:
-    def always(key, log_accept, proposal, current):
+    def always(uniform, log_accept, proposal, current):
         allowed = jnp.where(jnp.isfinite(log_accept), 0.0, log_accept)
-        return accept_reject(key, allowed, proposal, current)
+        return accept_reject(uniform, allowed, proposal, current)
 
     accept_reject = discrete_walk.accept_reject
     monkeypatch.setattr(discrete_walk, "accept_reject", always)

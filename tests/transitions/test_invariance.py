@@ -101,12 +101,12 @@ def test_many_moves_lead_from_the_posterior_to_the_prior(case: Case) -> None:
 accept_reject = hmc.accept_reject
 
 
-def accept_always(key, log_accept, proposal, current):
+def accept_always(uniform, log_accept, proposal, current):
     return proposal, jnp.ones(len(log_accept))
 
 
-def accept_the_inverse_ratio(key, log_accept, proposal, current):
-    return accept_reject(key, -log_accept, proposal, current)
+def accept_the_inverse_ratio(uniform, log_accept, proposal, current):
+    return accept_reject(uniform, -log_accept, proposal, current)
 
 
 class TestBrokenKernels:
@@ -136,9 +136,9 @@ class TestBrokenKernels:
         assert not is_invariant(compile_and_move(pma.MALA(0.9, 1, SCALE), 0.6, 1), 0.6)
 
     def test_momentum_that_is_not_reversed_on_rejection(self, monkeypatch) -> None:
-        def keep_direction(key, log_accept, proposal, current):
+        def keep_direction(uniform, log_accept, proposal, current):
             current = current._replace(auxiliary=-current.auxiliary)
-            return accept_reject(key, log_accept, proposal, current)
+            return accept_reject(uniform, log_accept, proposal, current)
 
         monkeypatch.setattr(generalized_hmc, "accept_reject", keep_direction)
         kernel = pma.GeneralizedHMC(2.2, 1, SCALE, momentum_persistence=0.99, jitter=0.1)

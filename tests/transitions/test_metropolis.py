@@ -62,7 +62,7 @@ def test_accept_reject() -> None:
     log_accept = jnp.array([jnp.nan, -jnp.inf, 0.0, jnp.inf])
     current = KernelState(jnp.zeros((4, 2)), jnp.zeros(4), ())
     proposal = KernelState(jnp.ones((4, 2)), jnp.ones(4), ())
-    new, probability = accept_reject(jax.random.key(0), log_accept, proposal, current)
+    new, probability = accept_reject(jnp.full(4, 0.5), log_accept, proposal, current)
     np.testing.assert_array_equal(probability, [0, 0, 1, 1])
     np.testing.assert_array_equal(new.terms, [0, 0, 1, 1])
     np.testing.assert_array_equal(new.position, [[0, 0], [0, 0], [1, 1], [1, 1]])
