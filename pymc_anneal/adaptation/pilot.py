@@ -36,7 +36,7 @@ from pymc_anneal.base.contracts import (
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.progress import PilotProgress
-from pymc_anneal.base.seeds import key_of
+from pymc_anneal.base.seeds import keys_of
 
 # Temperatures after which prior and likelihood are taken to be too far apart to anneal.
 _MAX_TEMPERATURES = 2000
@@ -189,8 +189,8 @@ def run_pilot(
         More than ``max_evaluations`` were needed.
     """
     seed_numpy, seed_jax = seed.spawn(2)
-    rng, key = np.random.default_rng(seed_numpy), key_of(seed_jax)
-    particles = ParticleSystem.create(path, transition, key, position)
+    rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
+    particles = ParticleSystem.create(path, transition, next(keys), position)
     log_mass = _check_start(path, particles.state)
     rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
@@ -200,11 +200,10 @@ def run_pilot(
     while betas[-1] < 1:
         beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
         log_z += float(step.log_mean)
-        key = jax.random.fold_in(key, len(betas))
         moves = effort.first_moves if len(betas) == 1 else effort.moves
         candidates = particles.tuner.candidates(moves)
         particles = particles.resample(path, beta, np.asarray(step.log_u), rng)
-        particles = particles.move_and_tune(path, beta, key, candidates).keep_best()
+        particles = particles.move_and_tune(path, beta, next(keys), candidates).keep_best()
         tuner = particles.tuner
         evaluations += particles.evaluations(candidates)
         betas.append(beta)

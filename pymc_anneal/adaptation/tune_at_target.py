@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 
 from pymc_anneal.adaptation.particles import ParticleSystem
@@ -10,7 +9,7 @@ from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.tuning import by_temperature
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.seeds import key_of
+from pymc_anneal.base.seeds import keys_of
 
 # Rounds of tuning, with three pairs of moves each: the step size is found from a guess.
 _ROUNDS, _PAIRS = 4, 3
@@ -45,14 +44,13 @@ def tune_at_target(
         Its evaluations include those of the survey.
     """
     seed_numpy, seed_jax = seed.spawn(2)
-    rng, key = np.random.default_rng(seed_numpy), key_of(seed_jax)
-    particles = ParticleSystem.create(path, transition, key, position)
+    rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
+    particles = ParticleSystem.create(path, transition, next(keys), position)
     evaluations, even = survey.evaluations, np.zeros(len(position))
-    for i in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         particles = particles.resample(path, 1.0, even, rng)
         candidates = particles.tuner.candidates(_PAIRS)
-        step = jax.random.fold_in(key, i)
-        particles = particles.move_and_tune(path, 1.0, step, candidates).keep_best()
+        particles = particles.move_and_tune(path, 1.0, next(keys), candidates).keep_best()
         evaluations += particles.evaluations(candidates)
     tuner = particles.tuner
     return replace(

@@ -26,7 +26,7 @@ from pymc_anneal.base.contracts import NanDensityError, check_not_nan, rejected_
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.log_weights import log_effective_sample_size
 from pymc_anneal.base.progress import BlockProgress
-from pymc_anneal.base.seeds import key_of
+from pymc_anneal.base.seeds import keys_of
 
 # Longest time in seconds between two calls of the monitor, unless a single step takes longer.
 _INTERVAL = 0.2
@@ -79,7 +79,8 @@ class _BlockRun:
     """A block in progress: state of the compiled loop, and records of the steps taken."""
 
     def __init__(self, block: Block, resume: Snapshot | None) -> None:
-        key_start, self._key = jax.random.split(key_of(block.seed))
+        keys = keys_of(block.seed)
+        key_start, self._key = next(keys), next(keys)
         start = _start(block, key_start) if resume is None else resume
         self._block = block
         self.done = start.done

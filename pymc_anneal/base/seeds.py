@@ -1,6 +1,6 @@
 """Seeds and JAX keys; every random number of a run derives from one `numpy.random.SeedSequence`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import jax
@@ -53,6 +53,16 @@ def describe_seed(seed: np.random.SeedSequence) -> str:
 def key_of(seed: np.random.SeedSequence) -> jax.Array:
     """Return the JAX key of a seed."""
     return key_from_words(seed.generate_state(2, np.uint32))
+
+
+def keys_of(seed: np.random.SeedSequence) -> Iterator[jax.Array]:
+    """Yield JAX keys, one after the other; the same seed gives the same keys.
+
+    Children of the seed, not of a JAX key, which would be a program to compile.
+    """
+    fresh = seed_sequence(seed)
+    while True:
+        yield key_of(fresh.spawn(1)[0])
 
 
 def key_from_words(words: np.ndarray) -> jax.Array:
