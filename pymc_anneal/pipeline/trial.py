@@ -30,6 +30,9 @@ _MAX_TRIALS = 4
 _MAX_TRIAL_VARIANCE = 3.0
 # Share of the time for calls of black boxes that a trial may take.
 _TRIAL_SHARE = 0.5
+# Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
+# the adaptation.
+_RUN_SHARE = 0.5
 # Bounds on the variance of the log weights of a run from a fitted reference: tails that the fit
 # missed need a few steps, and below the lower bound a longer run gains nothing.
 _NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
@@ -65,15 +68,15 @@ def plan_run(
 
 
 def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
-    """Plan a run from a reference near the posterior, not shorter than what came before it.
+    """Plan a run from a reference near the posterior, in proportion to what came before it.
 
-    The error falls with the length of the run: a shorter one would waste the adaptation.
+    The error falls with the length of the run: a much shorter one would waste the adaptation.
     """
     spent = spent_evaluations((Choice(candidate, {}),), pilot)
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
     bounds = single / _NEAR_VARIANCE, single / _LEAST_VARIANCE
-    steps = np.clip(spent / (particles * float(pilot.cost[-1])), *bounds)
+    steps = np.clip(_RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
     plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
     wanted = max(plan.steps, int(np.ceil(steps)))
     seconds = _step_seconds(session, pilot) * plan.particles
