@@ -11,7 +11,8 @@ Pilot, fits, trials, rounds and chains estimate the same ``Z``. Three tests shar
 
       log Z_i = log Z - F / K_i + s_i e_i,
 
-  and ``F / (target / 2)`` is the number of steps for a bias of half the wanted error.
+  and ``F / (target / 2)`` is the number of steps for a bias of half the wanted error. A bias of at
+most half the error of the result is part of it.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from pymc_anneal.evidence.ais import ais
 
 # Probability of a false alarm by the three tests together, if all errors are right.
 LEVEL = 1e-3
+# Bias, as a share of the error, that makes no difference to a result.
+_HARMLESS_BIAS = 0.5
 # Least error of an estimate, in nats: log densities are rounded.
 _ROUNDING = 1e-8
 
@@ -70,13 +73,22 @@ class Lag(NamedTuple):
         """Whether the estimates rise with the number of steps beyond their errors."""
         return bool(self.coefficient > norm.isf(LEVEL / 3) * self.mcse)
 
+    @property
+    def bias(self) -> float:
+        """What is missing at the largest number of steps, in nats."""
+        return self.coefficient / self.steps
+
+    def matters(self, mcse: float) -> bool:
+        """Whether the bias is significant, and above half of the error of the result."""
+        return self.significant and self.bias > _HARMLESS_BIAS * mcse
+
     def describe(self, target_mcse: float) -> str:
         """Say by how much the transitions lag, and how many steps would do."""
         wanted = max(2 * self.steps, int(np.ceil(self.coefficient / (target_mcse / 2))))
         return (
             f"the estimates rise with the number of steps, by {self.coefficient:.3g} +- "
             f"{self.mcse:.2g} divided by it: the transitions lag behind the path, and "
-            f"{self.coefficient / self.steps:.2g} nats are missing at {self.steps} steps; try "
+            f"{self.bias:.2g} nats are missing at {self.steps} steps; try "
             f"steps={wanted}"
         )
 

@@ -140,7 +140,7 @@ def assess(
     error = estimate.mcse if mcse is None else mcse
     shortfalls = _shortfalls(error, estimate.ess, target_mcse, steps)
     lagging = lag([*earlier, *rounds])
-    if lagging is not None and lagging.significant:
+    if lagging is not None and lagging.matters(error):
         shortfalls.append(lagging.describe(target_mcse))
     if interruption:
         shortfalls.append(f"the run was interrupted: {interruption}")

@@ -106,6 +106,15 @@ class TestLag:
     def test_nothing_to_compare(self, estimates) -> None:
         assert lag(estimates) is None
 
+    @pytest.mark.parametrize(("error", "matters"), [(0.05, True), (0.19, True), (0.21, False)])
+    def test_a_bias_below_half_of_the_error_does_not_matter(self, error, matters) -> None:
+        found = lag(runs([-40 / k for k in (100, 200, 400)], error=0.01))
+        assert found.bias == pytest.approx(0.1)
+        assert found.matters(error) == matters
+
+    def test_a_bias_by_chance_does_not_matter(self) -> None:
+        assert not lag(runs([-40 / k for k in (100, 200, 400)], error=0.2)).matters(0.01)
+
     def test_the_verdict_asks_for_more_steps(self) -> None:
         weights = even_weights()
         verdict = assess(
