@@ -27,7 +27,7 @@ from pymc_anneal.evidence.ais import ais
 # Probability of a false alarm by the three tests together, if all errors are right.
 LEVEL = 1e-3
 # Bias, as a share of the error, that makes no difference to a result.
-_HARMLESS_BIAS = 0.5
+HARMLESS_BIAS = 0.5
 # Least error of an estimate, in nats: log densities are rounded.
 _ROUNDING = 1e-8
 
@@ -80,7 +80,7 @@ class Lag(NamedTuple):
 
     def matters(self, mcse: float) -> bool:
         """Whether the bias is significant, and above half of the error of the result."""
-        return self.significant and self.bias > _HARMLESS_BIAS * mcse
+        return self.significant and self.bias > HARMLESS_BIAS * mcse
 
     def describe(self, target_mcse: float) -> str:
         """Say by how much the transitions lag, and how many steps would do."""

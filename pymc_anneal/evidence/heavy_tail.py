@@ -12,8 +12,9 @@ variance too small, and the missing mass is of the same size as the error: it is
 
 import numpy as np
 
+from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais, population_means
-from pymc_anneal.evidence.diagnostics import weight_pareto_k
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 
 # Pareto k above which the variance of the weights is infinite, and the largest one for which the
@@ -45,6 +46,14 @@ def ais_with_tail(
         return estimate, k
     wider = np.hypot(estimate.mcse, np.log1p(missing_share(units, k)))
     return estimate._replace(mcse=float(wider)), k
+
+
+def estimate_with_tail(
+    name: str, log_weight: np.ndarray, steps: int | None = None, population_size: int = 1
+) -> Estimate:
+    """Return a named estimate by log weights; its error is infinite if their tail is too heavy."""
+    found, k = ais_with_tail(log_weight, population_size=population_size)
+    return Estimate(name, found.log_evidence, np.inf if k > MAX_PARETO_K else found.mcse, steps)
 
 
 def missing_share(log_weight: np.ndarray, k: float) -> float:

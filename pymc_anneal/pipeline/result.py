@@ -17,19 +17,17 @@ from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
-from pymc_anneal.evidence.ais import ais, population_means
+from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import (
-    MAX_PARETO_K,
     assess,
     log_weight_variance,
-    weight_pareto_k,
 )
-from pymc_anneal.evidence.heavy_tail import ais_with_tail
+from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.cut_short import describe_interruption, explain_time_limit
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
-from pymc_anneal.pipeline.rounds import ForwardStages
+from pymc_anneal.pipeline.rounds import ForwardStages, annealed_estimates
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
@@ -146,7 +144,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
         earlier=_earlier_estimates(forward),
-        rounds=_annealed("a round", forward.rounds),
+        rounds=annealed_estimates("a round", forward.rounds),
         interruption=describe_interruption(forward, stages.interrupted),
         mcse=reverse.mcse if reverse else estimate.mcse,
         doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
@@ -165,24 +163,10 @@ def _earlier_estimates(forward: ForwardStages) -> list[Estimate]:
             Estimate(f"the pilot from the {name}", pilot.log_z, pilot.log_z_mcse)
             for name, pilot in pilots.values()
         ),
-        *(_estimate("importance sampling with a mixture", weights) for weights in fits),
-        *_annealed("a trial", forward.trials),
+        *(estimate_with_tail("importance sampling with a mixture", weights) for weights in fits),
+        *annealed_estimates("a trial", forward.trials),
     ]
     return [e for e in found if np.isfinite(e.log_evidence) and np.isfinite(e.mcse)]
-
-
-def _annealed(name: str, runs: tuple[AnnealedRun, ...]) -> list[Estimate]:
-    """Return the estimates of annealed runs."""
-    return [_estimate(name, r.log_weight, r.steps, r.population_size) for r in runs]
-
-
-def _estimate(
-    name: str, log_weight: np.ndarray, steps: int | None = None, population_size: int = 1
-) -> Estimate:
-    """Return the estimate by log weights; its error is infinite if their tail is too heavy."""
-    found = ais(log_weight, population_size=population_size)
-    k = weight_pareto_k(population_means(log_weight, population_size))
-    return Estimate(name, found.log_evidence, np.inf if k > MAX_PARETO_K else found.mcse, steps)
 
 
 def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:

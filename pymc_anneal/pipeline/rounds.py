@@ -2,6 +2,7 @@
 
 import time
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -18,9 +19,10 @@ from pymc_anneal.adaptation.plan import (
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
 from pymc_anneal.evidence.ais import combined_log_weights
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance
-from pymc_anneal.evidence.heavy_tail import ais_with_tail
+from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks, recorded_steps
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -119,8 +121,12 @@ def run_rounds(
     pilot: Pilot | None,
     plan: Plan | None,
     transition: Transition,
+    trials: Sequence[AnnealedRun] = (),
 ) -> list[AnnealedRun]:
-    """Run rounds, each longer than the one before, until the error is as wanted."""
+    """Run rounds, each longer than the one before, until the error is as wanted.
+
+    Trials and earlier rounds show whether the transitions lag behind the path.
+    """
     settings, begin = session.settings, time.perf_counter()
     seconds = session.call_budget.counted_seconds
     steps = plan.steps if plan else settings.fixed_steps or 0
@@ -141,7 +147,8 @@ def run_rounds(
                 raise
             rounds[-1] = replace(rounds[-1], interrupted=True)  # earlier rounds are complete
         seconds_left = seconds - (time.perf_counter() - begin)
-        growth = session.log.stage("Growth", partial(_growth, settings, rounds[-1], seconds_left))
+        grow = partial(_growth, settings, [*trials, *rounds], seconds_left)
+        growth = session.log.stage("Growth", grow)
         if growth is None:
             break
         steps = int(np.ceil(steps * growth))
@@ -223,14 +230,33 @@ def misses_target(settings: Settings, finished: AnnealedRun) -> bool:
     return k > MAX_PARETO_K or not found.mcse <= settings.target_mcse
 
 
-def _growth(settings: Settings, finished: AnnealedRun, seconds_left: float) -> float | None:
+def _growth(settings: Settings, runs: Sequence[AnnealedRun], seconds_left: float) -> float | None:
     """Return the factor by which to lengthen the next round; None if there is to be none."""
+    finished = runs[-1]
     if settings.fixed_steps is not None or finished.interrupted:
         return None
-    if not misses_target(settings, finished):
-        return None
-    growth = float(np.clip(needed_growth(settings, finished), MIN_GROWTH, MAX_GROWTH))
-    return growth if growth * finished.seconds <= seconds_left else None
+    wanted = growth_against_lag(runs)
+    if misses_target(settings, finished):
+        wanted = max(wanted, needed_growth(settings, finished), MIN_GROWTH)
+    growth = min(wanted, MAX_GROWTH)
+    return growth if growth > 1 and growth * finished.seconds <= seconds_left else None
+
+
+def growth_against_lag(runs: Sequence[AnnealedRun]) -> float:
+    """Return how many times the steps of the last run would make the lag harmless; 1 if it is.
+
+    With the number of steps the bias falls in proportion, the error in proportion to its root.
+    """
+    found = lag(annealed_estimates("a run", runs))
+    error = annealed_estimates("the last run", runs[-1:])[0].mcse
+    if found is None or not found.matters(error):
+        return 1.0
+    return max((found.bias / (HARMLESS_BIAS * error)) ** 2, MIN_GROWTH)
+
+
+def annealed_estimates(name: str, runs: Sequence[AnnealedRun]) -> list[Estimate]:
+    """Return the estimates of annealed runs, each with its number of steps."""
+    return [estimate_with_tail(name, r.log_weight, r.steps, r.population_size) for r in runs]
 
 
 def needed_growth(settings: Settings, finished: AnnealedRun) -> float:

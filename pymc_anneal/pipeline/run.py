@@ -179,7 +179,7 @@ def run_forward(session: Session, candidate: RunCandidate, transition: Transitio
     plan, trials = None, tuple[AnnealedRun, ...]()
     if pilot is not None and settings.fixed_steps is None:
         plan, trials = plan_run(session, candidate, pilot)
-    rounds = run_rounds(session, candidate, pilot, plan, tuned)
+    rounds = run_rounds(session, candidate, pilot, plan, tuned, trials)
     return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds), trials)
 
 

@@ -14,6 +14,7 @@ from pymc_anneal.pipeline import rounds
 from pymc_anneal.pipeline.rounds import (
     PathLengths,
     build_schedule,
+    growth_against_lag,
     misses_target,
     needed_growth,
 )
@@ -230,6 +231,37 @@ class TestGrowth:
         found, k = ais_with_tail(log_weight)
         assert k > 0.7
         assert self.needed(log_weight, 0.9 * found.mcse) > 8
+
+
+class TestGrowthAgainstLag:
+    """Runs whose estimates rise with the number of steps are followed by a longer one."""
+
+    @staticmethod
+    def runs(lag: float, steps=(20, 80)) -> list[SimpleNamespace]:
+        rng = np.random.default_rng(5)
+        return [
+            SimpleNamespace(
+                log_weight=rng.normal(-lag / k, 0.3, (4, 500)), population_size=1, steps=k
+            )
+            for k in steps
+        ]
+
+    def test_none(self) -> None:
+        assert growth_against_lag(self.runs(0.0)) == 1.0
+        assert growth_against_lag(self.runs(0.0)[:1]) == 1.0
+
+    def test_the_bias_falls_to_half_of_the_error(self) -> None:
+        runs = self.runs(2.0)
+        error = ais(runs[-1].log_weight).mcse
+        growth = growth_against_lag(runs)
+        bias = 2.0 / 80 / growth
+        assert bias == pytest.approx(0.5 * error / np.sqrt(growth), rel=0.2)
+
+    def test_a_heavy_tail_is_no_lag(self) -> None:
+        # The error of the longer run cannot be trusted.
+        short, long = self.runs(2.0)
+        long.log_weight = np.random.default_rng(6).normal(0, 6.0, (4, 500))
+        assert growth_against_lag([short, long]) == 1.0
 
 
 def test_the_reported_error_decides() -> None:
