@@ -28,6 +28,9 @@ from pymc_anneal.evidence.ais import ais
 LEVEL = 1e-3
 # Bias, as a share of the error, that makes no difference to a result.
 HARMLESS_BIAS = 0.5
+# Runs of so many times fewer steps than the longest one are left out: the law of the bias holds for
+# many steps.
+_SHORT = 10
 # Least error of an estimate, in nats: log densities are rounded.
 _ROUNDING = 1e-8
 
@@ -157,14 +160,17 @@ def lag(estimates: Sequence[Estimate]) -> Lag | None:
     Parameters
     ----------
     estimates : sequence of Estimate
-        Independent estimates by annealed runs; others are left out.
+        Independent estimates by annealed runs; others are left out, and runs that are far shorter
+        than the longest one.
 
     Returns
     -------
     Lag or None
         None if fewer than two numbers of steps have an estimate with a finite error.
     """
-    runs = [e for e in estimates if e.steps and np.isfinite(e.mcse)]
+    found = [(e.steps, e) for e in estimates if e.steps and np.isfinite(e.mcse)]
+    longest = max((count for count, _ in found), default=0)
+    runs = [e for count, e in found if _SHORT * count >= longest]
     steps = np.array([e.steps for e in runs], dtype=float)
     if len(np.unique(steps)) < 2:
         return None

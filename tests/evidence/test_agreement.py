@@ -112,6 +112,11 @@ class TestLag:
         assert found.bias == pytest.approx(0.1)
         assert found.matters(error) == matters
 
+    def test_runs_that_are_far_shorter_do_not_count(self) -> None:
+        short, long = runs([-1.0, 0.0, 0.0], steps=(20, 100, 200)), runs([0.0], steps=[400])
+        assert lag(short).significant
+        assert not lag(short + long).significant
+
     def test_a_bias_by_chance_does_not_matter(self) -> None:
         assert not lag(runs([-40 / k for k in (100, 200, 400)], error=0.2)).matters(0.01)
 
