@@ -198,7 +198,7 @@ class _Fitter:
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
-            peak = climb(target.path, near[best], _spread_near(mixture, near[best]))
+            peak = climb(target, near[best], _spread_near(mixture, near[best]))
             open_[best] = False
             if peak is None or not _is_new(peak, found, target):
                 failures += 1

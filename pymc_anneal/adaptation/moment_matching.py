@@ -279,7 +279,7 @@ def _move_along(state: _SolverState, change: np.ndarray) -> _SolverState:
     path = _segment(state.family, np.stack([state.natural, state.natural + change]))
     share, step = state.particles.next_beta(path, 0.0)
     key, key_move = jax.random.split(state.key)
-    particles = state.particles.resample(path, share, np.asarray(step.log_u), state.rng)
+    particles = state.particles.resample(path, share, step.log_u, state.rng)
     candidates = particles.tuner.current()
     # Likelihoods can be steep in the tails of a prior; particles stuck there are resampled away.
     particles = particles.move_and_tune(path, share, key_move, candidates, stuck=False)

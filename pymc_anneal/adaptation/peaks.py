@@ -205,13 +205,13 @@ def draw_near_centres(
     return np.concatenate(found)
 
 
-def climb(path: GeometricPath, start: np.ndarray, spread: np.ndarray) -> Peak | None:
+def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak | None:
     """Climb to a peak of the target and measure its curvature.
 
     Parameters
     ----------
-    path
-        The path from the prior; its end is the target.
+    target
+        Density of the target.
     start : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations of a mode nearby, in whose units differences are small.
@@ -221,7 +221,12 @@ def climb(path: GeometricPath, start: np.ndarray, spread: np.ndarray) -> Peak | 
     Peak or None
         None if there is no peak with curvature in all directions.
     """
-    function = partial(_value_and_slope, path)
+
+    def function(x: np.ndarray) -> tuple[jax.Array, jax.Array]:
+        target.evaluations += 1
+        found: tuple[jax.Array, jax.Array] = _value_and_slope(target.path, x)
+        return found
+
     top = maximise_compiled(function, start, maxiter=_MAX_ITERATIONS)
     scale = scale_of_curvature(_curvature(function, top.position, spread))
     if scale is None:

@@ -199,15 +199,15 @@ def run_pilot(
     report(PilotProgress(0.0, 0.0, particles.tuner.cost, 1.0, 0, first))
     while betas[-1] < 1:
         beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
-        log_z += float(step.log_mean)
+        log_z += step.log_mean
         moves = effort.first_moves if len(betas) == 1 else effort.moves
         candidates = particles.tuner.candidates(moves)
-        particles = particles.resample(path, beta, np.asarray(step.log_u), rng)
+        particles = particles.resample(path, beta, step.log_u, rng)
         particles = particles.move_and_tune(path, beta, next(keys), candidates).keep_best()
         tuner = particles.tuner
         evaluations += particles.evaluations(candidates)
         betas.append(beta)
-        discrepancy.append(float(step.discrepancy))
+        discrepancy.append(step.discrepancy)
         tuners.append(tuner)
         ahead = particles.evaluations(tuner.candidates(effort.moves)) if beta < 1 else 0
         report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate, evaluations, ahead))

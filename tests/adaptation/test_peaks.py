@@ -9,6 +9,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 
 D, SLAB, SPIKE, SHIFT = 5, 0.5, 0.02, 0.05
@@ -98,9 +99,11 @@ def test_draws_near_centres() -> None:
 
 class TestClimb:
     def test_to_the_top(self) -> None:
+        target = TargetDensity(PATH, 1)
         with jax.enable_x64(True):
-            peak = climb(PATH, np.full(D, SHIFT + SPIKE), np.full(D, SLAB))
+            peak = climb(target, np.full(D, SHIFT + SPIKE), np.full(D, SLAB))
         assert peak is not None
+        assert target.evaluations > 2 * D
         np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
         np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), SPIKE, rtol=1e-2)
         height = np.log(9.0) - D * np.log(10.0 * np.sqrt(2 * np.pi))
@@ -110,5 +113,6 @@ class TestClimb:
         def saddle(x: jax.Array) -> LogTerms:
             return LogTerms(jnp.zeros(()), x[0] ** 2 - x[1] ** 2)
 
+        target = TargetDensity(pma.GeometricPath(saddle), 1)
         with jax.enable_x64(True):
-            assert climb(pma.GeometricPath(saddle), np.zeros(2), np.ones(2)) is None
+            assert climb(target, np.zeros(2), np.ones(2)) is None
