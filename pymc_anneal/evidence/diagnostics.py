@@ -142,9 +142,9 @@ def assess(
     lagging = lag([*earlier, *rounds])
     if lagging is not None and lagging.matters(error):
         shortfalls.append(lagging.describe(target_mcse))
-    if interruption:
-        shortfalls.append(f"the run was interrupted: {interruption}")
-    return verdict_from(found, shortfalls)
+    stopped = [f"the run was interrupted: {interruption}"] if interruption else []
+    # An interruption is named beside doubts too: it may be what they come from.
+    return verdict_from([*found, *stopped] if found else [], [*shortfalls, *stopped])
 
 
 def _tail_doubts(k: float) -> list[str]:

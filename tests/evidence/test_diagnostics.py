@@ -56,6 +56,12 @@ class TestAssess:
         verdict = assess(even_weights(), target_mcse=0.1, steps=50, interruption=kept)
         assert str(verdict) == f"more steps needed: the run was interrupted: {kept}"
 
+    def test_an_interruption_is_named_beside_doubts(self) -> None:
+        verdict = assess(
+            even_weights(), target_mcse=0.1, steps=50, interruption="a half", doubts=["a doubt"]
+        )
+        assert str(verdict) == "do not trust: a doubt; the run was interrupted: a half"
+
     def test_equal_weights(self) -> None:
         assert assess(np.zeros((2, 300)), target_mcse=0.1, steps=1).status == "trust"
 

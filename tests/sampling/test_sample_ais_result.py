@@ -93,7 +93,9 @@ class TestGroups:
         expected = np.logaddexp.reduce(log_weight) - np.log(log_weight.size)
         assert evidence.log_evidence == pytest.approx(expected, rel=1e-12)
         assert evidence.interval[0] < evidence.log_evidence < evidence.interval[1]
-        assert 0 < evidence.mcse < 1
+        # The delta method on the weights themselves; a heavy tail only adds to it.
+        relative = np.exp(log_weight - expected).std() / np.sqrt(log_weight.size)
+        assert np.sqrt(np.log1p(relative**2)) * (1 - 1e-9) <= evidence.mcse < np.inf
         assert 1 <= evidence.ess <= 120
         assert evidence.barrier > 0
         assert all(v.dtype == np.float64 and v.ndim == 0 for v in data.data_vars.values())
