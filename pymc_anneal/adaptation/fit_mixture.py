@@ -95,9 +95,11 @@ def fit_to_particles(
     """
     order, search = compiled.derivatives.order, None
     if order == SMOOTH:
-        least = min(_LEAST_PER_COORDINATE * compiled.ndim, _MOST_SEARCH)
-        draws = np.clip(int(_SEARCH * evaluations), least, _MOST_SEARCH)
-        rounds = min(evaluations // _PER_ROUND, _MOST_ROUNDS)
+        dimensions = compiled.ndim - compiled.unimodal_dimensions
+        effort = evaluations * dimensions // max(compiled.ndim, 1)
+        least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
+        draws = np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)
+        rounds = min(effort // _PER_ROUND, _MOST_ROUNDS)
         search = Search(int(draws), int(rounds), compiled.branches)
     slopes = no_gradient if order == NO_GRADIENT else gradient_array
     path = GeometricPath(compiled.log_terms)

@@ -58,8 +58,7 @@ class FittedReference:
     @property
     def discrepancy(self) -> float:
         """``D`` of the whole path, the larger of the estimates from both ends."""
-        from_draws = _log_mean(2 * self.log_ratio_draws) - 2 * self.log_z
-        return max(from_draws, _log_mean(self.log_ratio_particles) - self.log_z, 0.0)
+        return discrepancy_of(self.log_ratio_draws, self.log_ratio_particles)
 
     @property
     def log_reference_mass(self) -> float:
@@ -101,6 +100,13 @@ class FittedReference:
         # Constant where it is too small to tell.
         share = (speed + 1e-9) / (speed + 1e-9).sum()
         return betas, self.discrepancy * share / _INTERVALS
+
+
+def discrepancy_of(log_ratio_draws: np.ndarray, log_ratio_particles: np.ndarray) -> float:
+    """Return ``D`` of one step from a reference, the larger of the estimates from both ends."""
+    log_z = _log_mean(log_ratio_draws)
+    from_draws = _log_mean(2 * log_ratio_draws) - 2 * log_z
+    return max(from_draws, _log_mean(log_ratio_particles) - log_z, 0.0)
 
 
 def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:

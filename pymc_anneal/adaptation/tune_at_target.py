@@ -22,6 +22,7 @@ def tune_at_target(
     transition: Transition,
     position: np.ndarray,
     seed: np.random.SeedSequence,
+    rounds: int = _ROUNDS,
 ) -> Pilot:
     """Move the particles of a survey that were mapped to other coordinates, and tune there.
 
@@ -37,6 +38,8 @@ def tune_at_target(
         The particles of the survey in these coordinates.
     seed
         Source of randomness.
+    rounds
+        Rounds of tuning; each moves every particle six times.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def tune_at_target(
     rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
     particles = ParticleSystem.create(path, transition, next(keys), position)
     evaluations, even = survey.evaluations, np.zeros(len(position))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         particles = particles.resample(path, 1.0, even, rng)
         candidates = particles.tuner.candidates(_PAIRS)
         particles = particles.move_and_tune(path, 1.0, next(keys), candidates).keep_best()

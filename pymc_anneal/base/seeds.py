@@ -55,6 +55,11 @@ def key_of(seed: np.random.SeedSequence) -> jax.Array:
     return key_from_words(seed.generate_state(2, np.uint32))
 
 
+def spawned(seed: np.random.SeedSequence, index: int) -> np.random.SeedSequence:
+    """Return a child that a new seed sequence spawns, without counting it as spawned."""
+    return seed_sequence(seed).spawn(index + 1)[index]
+
+
 def keys_of(seed: np.random.SeedSequence) -> Iterator[jax.Array]:
     """Yield JAX keys, one after the other; the same seed gives the same keys.
 

@@ -94,6 +94,11 @@ class CompiledModel:
     _data: FrozenData = field(repr=False)
 
     @property
+    def unimodal_dimensions(self) -> int:
+        """Number of coordinates whose density given the others is known to have one mode."""
+        return 0
+
+    @property
     def discrete(self) -> tuple[FreeVariable, ...]:
         """Discrete variables, in the order of the vector."""
         return tuple(v for v in self.variables if v.discrete)
@@ -263,13 +268,7 @@ class CompiledModel:
         return ""
 
     def explain_nan(self, position: np.ndarray) -> str:
-        """Say which term of the model is NaN at a point, and name the values of the variables.
-
-        Parameters
-        ----------
-        position : ndarray, shape (d,)
-            Unconstrained values.
-        """
+        """Say which term is NaN at a vector, shape ``(d,)``, with the values of the variables."""
         values = self.constrain(position[None]).items()
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
         terms = evaluate_each_term(self.model, self.split(position), self.freeze)

@@ -58,6 +58,7 @@ class LocationScale(Transform):  # type: ignore[misc]  # mypy does not see PyMC
     name = "location_scale"
 
     def __init__(self, weight: np.ndarray):
+        self.weight = weight
         self._weight = pt.constant(weight)
 
     def forward(self, value: Variable, *inputs: Variable) -> Variable:
@@ -304,6 +305,15 @@ def _parameter_graphs(rv: Variable) -> list[Variable]:
     if not all(isinstance(part.op, _LOCATION_SCALE) for part in parts):
         return []
     return [x for part in parts for x in part.inputs[-2:]]
+
+
+def is_standard_normal(rv: Variable, transform: Transform | None) -> bool:
+    """Whether the coordinates of a variable are non-centred, and normal."""
+    if not isinstance(transform, LocationScale) or transform.weight.any():
+        return False
+    walk = isinstance(rv.owner.op, RandomWalkRV)
+    parts = rv.owner.inputs[:2] if walk else [rv]
+    return all(isinstance(part.owner.op, NormalRV) for part in parts)
 
 
 @contextmanager

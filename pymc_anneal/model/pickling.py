@@ -18,7 +18,8 @@ import cloudpickle
 # models at a time.
 _CACHE_SIZE = 4
 
-_LOCK = threading.Lock()
+# A function may hold others, which are loaded while it is.
+_LOCK = threading.RLock()
 
 
 class PicklableFunction:

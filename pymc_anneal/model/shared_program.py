@@ -40,7 +40,8 @@ class SharedProgram:
     def __init__(self, function: PicklableFunction, ndim: int):
         self._function, self._ndim = function, ndim
         self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
-        self.arrays = self._closed.consts
+        # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
+        self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
         self._digest = self._describe()
         count_model(self._digest)
 

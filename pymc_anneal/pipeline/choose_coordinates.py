@@ -18,7 +18,9 @@ import numpy as np
 
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.seeds import spawned
 from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
+from pymc_anneal.pipeline.coordinates_given_data import given_data
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.survey import survey
@@ -59,23 +61,41 @@ def choose_coordinates(
         The run from the prior with the survey in these coordinates; None if the model has no
         choice, and keeps its own.
     """
-    model = location_scale_model(target.compiled)
-    if model is None or session.settings.reject_nan or not needs_pilot(transition):
+    if session.settings.reject_nan or not needs_pilot(transition):
         return target, None
-    seeds = session.seeds.coordinates.spawn(2)
-    chosen = replace(target, compiled=model.non_centred)
-    with explaining_nan(chosen):
-        surveyed = survey(session, chosen.candidate(), transition, seeds[0])
+    seeds = session.seeds.coordinates.spawn(3)
+    model = location_scale_model(target.compiled)
+    base = target if model is None else replace(target, compiled=model.non_centred)
+    # A model without a choice has the survey that the fit of a reference would make.
+    own = spawned(session.seeds.reference, 0) if model is None else seeds[0]
+    with explaining_nan(base):
+        surveyed = survey(session, base.candidate(), transition, own)
+    if model is None:
+        chosen, candidate = base, surveyed
+    else:
+        chosen, candidate = _move_to_best(session, target, model, transition, surveyed, seeds[1])
+    return given_data(session, base, surveyed, (chosen, candidate), transition, seeds[2])
+
+
+def _move_to_best(
+    session: Session,
+    target: ModelTarget,
+    model: LocationScaleModel,
+    transition: Transition,
+    surveyed: RunCandidate,
+    seed: np.random.SeedSequence,
+) -> tuple[ModelTarget, RunCandidate]:
+    """Choose the weights, and move the particles of the survey to their coordinates."""
     pilot = surveyed.pilot
     assert pilot is not None
     weight = best_weights(model, pilot.position)
     if not weight.any():
-        return chosen, surveyed
+        return replace(target, compiled=model.non_centred), surveyed
     chosen = target if (weight == 1).all() else replace(target, compiled=model.at(weight))
     position = model.move(pilot.position, weight, chosen.compiled.variables)
     candidate = chosen.candidate()
     with explaining_nan(chosen):
-        tuned = session.tune_at_target(pilot, candidate, transition, position, seeds[1])
+        tuned = session.tune_at_target(pilot, candidate, transition, position, seed)
     return chosen, replace(candidate, pilot=tuned)
 
 

@@ -135,10 +135,11 @@ class Session:
         transition: Transition,
         position: np.ndarray,
         seed: np.random.SeedSequence,
+        **effort: int,
     ) -> Pilot:
         """Tune the transition in other coordinates, from the particles of a survey there."""
-        path = candidate.path
-        tune = partial(tune_at_target, survey, path, transition, position, seed_sequence(seed))
+        path, own = candidate.path, seed_sequence(seed)
+        tune = partial(tune_at_target, survey, path, transition, position, own, **effort)
         return self.log.stage("Tuning", tune)
 
     def _pilot(

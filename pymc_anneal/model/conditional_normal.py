@@ -1,0 +1,270 @@
+"""Coordinates of latent normal variables given the other variables and the data.
+
+For a model with latent normal variables ``u``, prior ``N(m_0, S_0)``, and a predictor
+``eta = a(theta) + J(theta) u`` (`linear_predictor.py`), the log likelihood is expanded around a
+fixed predictor ``c``, with slope ``g(theta)`` and curvatures ``-w(theta)``:
+
+    l(eta, theta) ~ g'(eta - c) - (eta - c)' diag(w) (eta - c) / 2.
+
+Given ``theta``, ``u`` is then normal, with
+
+    Q(theta) = S_0^{-1} + J' diag(w) J = L L',
+    Q m(theta) = S_0^{-1} m_0 + J' (g + diag(w) (c - a)),
+
+and its coordinates are ``e = L'(u - m)``: the Laplace approximation of Rue, Martino & Chopin
+(2009, eq. 3) as a reparametrisation (Murray & Adams 2010, for Gaussian processes). With a normal
+likelihood ``e`` is standard normal given ``theta``, exactly. Any ``c`` gives a bijection, and the
+same evidence.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax.tree_util import Partial
+
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.branches import Branches
+from pymc_anneal.model.cholesky import cholesky, invert_triangular
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
+from pymc_anneal.model.normal_scores import NormalScores
+from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.shared_program import SharedProgram
+
+# Largest number of multiplications of the map, n k^2 + k^3: the density of a model takes a few
+# thousand to a hundred thousand.
+_MOST_WORK = 300_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalMap:
+    """The map from coordinates ``(theta, e)`` to ``(theta, u)``, and back.
+
+    Half-Cauchy variables of ``theta`` are mapped to their normal scores as well.
+    """
+
+    predictor: LinearPredictor
+    scores: NormalScores
+
+    def backward(self, centre: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return the position in the model, shape ``(d,)``, and the log volume of the map."""
+        x, log_volume = self.scores.backward(y)
+        mean, root, inverse = self._conditional(centre, x)
+        u = mean + inverse.T @ x[self.predictor.columns]
+        return x.at[self.predictor.columns].set(u), log_volume - _log_determinant(root)
+
+    def forward(self, centre: jax.Array, x: jax.Array) -> jax.Array:
+        """Return the coordinates of a position, shape ``(d,)``."""
+        mean, root, _ = self._conditional(centre, x)
+        e = root.T @ (x[self.predictor.columns] - mean)
+        return self.scores.forward(x.at[self.predictor.columns].set(e))
+
+    def _conditional(
+        self, centre: jax.Array, x: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Return the mean ``m``, the root ``L`` of the precision and its inverse, given theta."""
+        known = self.predictor
+        m_0, precision = jnp.asarray(known.mean), jnp.asarray(known.scale) ** -2.0
+        a, jvp = jax.linearize(lambda u: known.predict(x, u), jnp.zeros_like(m_0))
+        jacobian = jax.vmap(jvp, out_axes=1)(jnp.eye(len(m_0)))
+        slope, curvature = _expand(known, x, centre)
+        # A likelihood that is not log-concave there adds no precision.
+        w = jnp.maximum(-curvature, 0.0)
+        right = precision * m_0 + jacobian.T @ (slope + w * (centre - a))
+        root = cholesky(jnp.diag(precision) + jacobian.T @ (w[:, None] * jacobian))
+        inverse = invert_triangular(root)
+        mean = inverse.T @ (inverse @ right)
+        # Where the expansion overflows, the prior takes its place: any map will do.
+        usable = jnp.isfinite(mean).all() & jnp.isfinite(root).all() & jnp.isfinite(inverse).all()
+        return (
+            jnp.where(usable, mean, m_0),
+            jnp.where(usable, root, jnp.diag(jnp.sqrt(precision))),
+            jnp.where(usable, inverse, jnp.diag(jnp.asarray(known.scale))),
+        )
+
+
+def _expand(known: LinearPredictor, x: jax.Array, centre: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return first and second derivatives by each entry of the predictor, shape ``(n,)``."""
+    slope = jax.grad(lambda eta: known.log_likelihood(x, eta))
+    found: tuple[jax.Array, jax.Array] = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
+    return found
+
+
+def _log_determinant(root: jax.Array) -> jax.Array:
+    return jnp.log(jnp.diagonal(root)).sum()
+
+
+class ConditionalCoordinates:
+    """A model in coordinates of its latent normal variables given the rest, for any centre.
+
+    Parameters
+    ----------
+    compiled
+        The model, its location-scale variables in non-centred coordinates.
+    predictor
+        Its latent variables and their predictor.
+    """
+
+    def __init__(self, compiled: CompiledModel, predictor: LinearPredictor):
+        # Not the model itself, which would never be forgotten as a key of what is known.
+        self._fields = {f.name: getattr(compiled, f.name) for f in fields(CompiledModel)}
+        self._map = ConditionalMap(predictor, NormalScores.of(compiled))
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Places of the latent variables in the vector, shape ``(k,)``."""
+        return self._map.predictor.columns
+
+    @property
+    def unimodal_dimensions(self) -> int:
+        """Number of latent variables, if the likelihood is log-concave in them, or 0."""
+        return len(self.columns) if self._map.predictor.log_concave else 0
+
+    def at(self, centre: np.ndarray) -> "ConditionalModel":
+        """Return the model with the expansion around a predictor, shape ``(n,)``."""
+        arguments = jnp.asarray(centre), *self._program.arrays
+        log_terms = Partial(_At(self._program), *arguments)  # type: ignore[no-untyped-call]
+        own = {**self._fields, "log_terms": log_terms}
+        return ConditionalModel(**own, _coordinates=self, _centre=centre)
+
+    @double_precision
+    def centre(self, position: np.ndarray) -> np.ndarray:
+        """Return the median predictor of positions in the model, shape ``(n,)``."""
+        return np.asarray(np.median(np.asarray(self._predict(position)), axis=0))
+
+    @double_precision
+    def to_model(self, centre: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Map coordinates to positions in the model, both of shape ``(n, d)``."""
+        return np.asarray(self._backward(centre, y))
+
+    @double_precision
+    def from_model(self, centre: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Map positions in the model to coordinates, both of shape ``(n, d)``."""
+        return np.asarray(self._forward(centre, x))
+
+    @cached_property
+    def _program(self) -> SharedProgram:
+        """The log densities as a function of centre and coordinates, in one vector."""
+        function = partial(_evaluate, self._map, self._fields["log_terms"])
+        size = self._map.predictor.size + self._fields["ndim"]
+        return SharedProgram(PicklableFunction(function), size)
+
+    @cached_property
+    def _predict(self) -> Callable[..., jax.Array]:
+        known = self._map.predictor
+        function: Callable[..., jax.Array]
+        function = jax.jit(jax.vmap(lambda x: known.predict(x, x[known.columns])))
+        return function
+
+    @cached_property
+    def _backward(self) -> Callable[..., jax.Array]:
+        function: Callable[..., jax.Array]
+        function = jax.jit(jax.vmap(lambda c, y: self._map.backward(c, y)[0], in_axes=(None, 0)))
+        return function
+
+    @cached_property
+    def _forward(self) -> Callable[..., jax.Array]:
+        function: Callable[..., jax.Array]
+        function = jax.jit(jax.vmap(self._map.forward, in_axes=(None, 0)))
+        return function
+
+
+def _evaluate(
+    mapping: ConditionalMap, log_terms: Callable[[jax.Array], LogTerms], joined: jax.Array
+) -> LogTerms:
+    """Evaluate the log densities at centre and coordinates, joined to one vector."""
+    centre, y = jnp.split(joined, [mapping.predictor.size])
+    x, log_volume = mapping.backward(centre, y)
+    terms = log_terms(x)
+    return LogTerms(terms.log_prior + log_volume, terms.log_likelihood)
+
+
+@dataclass(frozen=True)
+class _At:
+    """A program of centre and coordinates as a function of both, one after the other."""
+
+    program: SharedProgram
+
+    def __call__(self, centre: jax.Array, *arguments: jax.Array) -> LogTerms:
+        *arrays, y = arguments
+        return self.program(*arrays, jnp.concatenate([centre, y]))
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalModel(CompiledModel):
+    """A compiled model in coordinates of its latent normal variables given the rest.
+
+    Positions are mapped to those of the model where its variables are wanted.
+    """
+
+    _coordinates: ConditionalCoordinates
+    _centre: np.ndarray
+
+    def to_model(self, position: np.ndarray) -> np.ndarray:
+        """Map positions, shape ``(n, d)``, to those of the model."""
+        return self._coordinates.to_model(self._centre, position)
+
+    def from_model(self, position: np.ndarray) -> np.ndarray:
+        """Map positions of the model, shape ``(n, d)``, to these coordinates."""
+        return self._coordinates.from_model(self._centre, position)
+
+    @property
+    def unimodal_dimensions(self) -> int:
+        """Number of latent normal variables, if the likelihood is log-concave in them."""
+        return self._coordinates.unimodal_dimensions
+
+    @property
+    def branches(self) -> Branches | None:  # type: ignore[override]
+        """None: the models that have these coordinates have no sums of densities."""
+        return None
+
+    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        """Draw from the prior, shape ``(draws, d)``."""
+        return self.from_model(super().sample_prior(seed, draws))
+
+    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Map positions, shape ``(n, d)``, to the model's variables and deterministics."""
+        return super().constrain(self.to_model(position))
+
+    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Map values of the free variables to positions, shape ``(n, d)``."""
+        return self.from_model(super().unconstrain(values))
+
+    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
+        return super().pointwise_log_likelihood(self.to_model(position))
+
+    def explain_nan(self, position: np.ndarray) -> str:
+        """Say which term of the model is NaN at a position of shape ``(d,)``."""
+        return super().explain_nan(self.to_model(position[None])[0])
+
+
+_known: WeakKeyDictionary[CompiledModel, ConditionalCoordinates | None] = WeakKeyDictionary()
+
+
+def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates | None:
+    """Return these coordinates of a model; None if it has no latent normal variables.
+
+    Parameters
+    ----------
+    compiled
+        The model, its location-scale variables in non-centred coordinates.
+    """
+    if compiled not in _known:
+        _known[compiled] = _build(compiled)
+    return _known[compiled]
+
+
+def _build(compiled: CompiledModel) -> ConditionalCoordinates | None:
+    predictor = linear_predictor(compiled)
+    if predictor is None or compiled.branches.terms:
+        return None
+    k, n = len(predictor.columns), predictor.size
+    return ConditionalCoordinates(compiled, predictor) if (n + k) * k**2 <= _MOST_WORK else None

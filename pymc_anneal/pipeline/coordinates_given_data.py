@@ -1,0 +1,110 @@
+"""Choice of the coordinates of latent normal variables given the data.
+
+Where a posterior is far from normal in the coordinates of the model, and the model has latent
+normal variables with a linear predictor, their coordinates given the other variables and the data
+(`model/conditional_normal.py`) are tried. The density takes longer there, and is close to normal
+for horseshoes and Gaussian processes, which have no good reference in other coordinates.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pymc_anneal.adaptation.distance_from_normal import distance_from_normal
+from pymc_anneal.adaptation.plan import NEAR
+from pymc_anneal.base.contracts import Transition
+from pymc_anneal.model.conditional_normal import ConditionalCoordinates, conditional_coordinates
+from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.session import Session, explaining_nan
+from pymc_anneal.pipeline.target import RunCandidate
+
+# Discrepancy of the posterior from a normal distribution above which the coordinates are tried.
+_FAR = 8.0
+# Share of this discrepancy that may be left: the density takes longer to evaluate.
+_GAIN = 0.5
+# Rounds of tuning, half of the usual number: the particles are where they belong.
+_ROUNDS = 2
+
+
+def given_data(
+    session: Session,
+    base: ModelTarget,
+    surveyed: RunCandidate,
+    known: tuple[ModelTarget, RunCandidate],
+    transition: Transition,
+    seed: np.random.SeedSequence,
+) -> tuple[ModelTarget, RunCandidate]:
+    """Choose between known coordinates and those of latent normal variables given the data.
+
+    Parameters
+    ----------
+    session
+        Settings, seeds.
+    base, surveyed
+        The model in non-centred coordinates, and the run from the prior with a survey there.
+    known
+        The model in the coordinates chosen so far, and the run with its particles there.
+    transition
+        The transition, for the tuning.
+    seed
+        Source of randomness.
+
+    Returns
+    -------
+    tuple of ModelTarget and RunCandidate
+        The known one, unless the others bring the posterior near to a normal distribution.
+    """
+    if base.compiled.derivatives.order < SMOOTH:
+        return known
+    seeds = seed.spawn(4)
+    distance, spent = distance_from_normal(_path(known[1]), _position(known[1]), seeds[0])
+    kept = known[0], _charged(known[1], spent)
+    if distance < _FAR:
+        return kept
+    coordinates = conditional_coordinates(base.compiled)
+    if coordinates is None:
+        return kept
+    chosen, candidate, position = _mapped(base, coordinates, _position(surveyed), seeds[1])
+    with explaining_nan(chosen):
+        nearer, more = distance_from_normal(_path(candidate), position, seeds[2])
+        if nearer > max(NEAR, _GAIN * distance):
+            return known[0], _charged(kept[1], more)
+        assert surveyed.pilot is not None
+        found = surveyed.pilot, candidate, transition, position, seeds[3]
+        tuned = session.tune_at_target(*found, rounds=_ROUNDS)
+    return chosen, _charged(replace(candidate, pilot=tuned), spent + more)
+
+
+def _mapped(
+    base: ModelTarget,
+    coordinates: ConditionalCoordinates,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+) -> tuple[ModelTarget, RunCandidate, np.ndarray]:
+    """Return the model in the coordinates, the run from its prior, and particles.
+
+    The latent variables of the particles are drawn again, from their normal distribution given the
+    rest: those of a survey may have got stuck.
+    """
+    chosen = coordinates.at(coordinates.centre(position))
+    moved = chosen.from_model(position).copy()
+    shape = len(moved), len(coordinates.columns)
+    moved[:, coordinates.columns] = np.random.default_rng(seed).standard_normal(shape)
+    target = replace(base, compiled=chosen)
+    return target, target.candidate(), moved
+
+
+def _charged(candidate: RunCandidate, evaluations: int) -> RunCandidate:
+    return replace(candidate, fit_evaluations=candidate.fit_evaluations + evaluations)
+
+
+def _path(candidate: RunCandidate) -> GeometricPath:
+    assert isinstance(candidate.path, GeometricPath)
+    return candidate.path
+
+
+def _position(candidate: RunCandidate) -> np.ndarray:
+    assert candidate.pilot is not None
+    return candidate.pilot.position
