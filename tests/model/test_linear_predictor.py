@@ -1,5 +1,7 @@
 """Latent normal variables are found where the data depend on them through a linear predictor."""
 
+import functools
+
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ from pymc_anneal.model.location_scale import location_scale_model
 from tests.model import latent_normal_models as models
 
 
+@functools.cache
 def non_centred(build: Callable[[], pm.Model]) -> pma.CompiledModel:
     compiled = pma.compile_model(build())
     coordinates = location_scale_model(compiled)
