@@ -40,7 +40,7 @@ from pymc_anneal.model.shared_program import SharedProgram
 
 # Largest number of multiplications of the map, n k^2 + k^3: the density of a model takes a few
 # thousand to a hundred thousand.
-_MOST_WORK = 300_000
+_MOST_WORK = 150_000
 
 
 @dataclass(frozen=True, eq=False)
