@@ -8,6 +8,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 from pymc_anneal.pipeline import rounds
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.sampling.small_model import (
@@ -172,7 +173,11 @@ class TestArguments:
         assert both > plain + counted
 
     def test_rounds_follow_until_the_run_is_trusted(self, monkeypatch) -> None:
-        monkeypatch.setattr(rounds, "MAX_PARETO_K", -np.inf)  # no weights are reliable
+        # No weights are reliable, not even those whose k is -inf because they are nearly equal.
+        def unreliable(log_weight: np.ndarray, **settings: int) -> tuple[object, float]:
+            return ais_with_tail(log_weight, **settings)[0], 1.0
+
+        monkeypatch.setattr(rounds, "ais_with_tail", unreliable)
         result = pma.sample_ais(
             50, chains=2, random_seed=2, progressbar=False, max_rounds=2, model=small_model()
         )
