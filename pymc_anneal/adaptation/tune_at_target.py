@@ -12,7 +12,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import keys_of
 
 # Rounds of tuning, with three pairs of moves each: the step size is found from a guess.
-_ROUNDS, _PAIRS = 4, 3
+ROUNDS, _PAIRS = 4, 3
 
 
 @double_precision
@@ -22,7 +22,7 @@ def tune_at_target(
     transition: Transition,
     position: np.ndarray,
     seed: np.random.SeedSequence,
-    rounds: int = _ROUNDS,
+    rounds: int = ROUNDS,
 ) -> Pilot:
     """Move the particles of a survey that were mapped to other coordinates, and tune there.
 

@@ -11,8 +11,8 @@ Pilot, fits, trials, rounds and chains estimate the same ``Z``. Three tests shar
 
       log Z_i = log Z - F / K_i + s_i e_i,
 
-  and ``F / (target / 2)`` is the number of steps for a bias of half the wanted error. A bias of at
-most half the error of the result is part of it.
+  and ``F / (target / 2)`` is the number of steps for a bias of half the wanted error. A bias of
+  at most half the error of the result is part of it.
 """
 
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ def _cholesky_derivative(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Ar
     inverse = invert_triangular(factor)
     symmetric = jnp.tril(change) + jnp.tril(change, -1).mT
     scaled = jnp.tril(_product(_product(inverse, symmetric), inverse.mT))
-    half = jnp.where(jnp.eye(factor.shape[-1], dtype=bool), scaled / 2, scaled)
+    half = jnp.where(jnp.eye(matrix.shape[-1], dtype=bool), scaled / 2, scaled)
     return factor, _product(factor, half)
 
 

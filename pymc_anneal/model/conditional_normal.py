@@ -20,7 +20,6 @@ same evidence.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +34,7 @@ from pymc_anneal.model.cholesky import cholesky, invert_triangular
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
 from pymc_anneal.model.normal_scores import NormalScores
+from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.shared_program import SharedProgram
 
@@ -74,7 +74,7 @@ class ConditionalMap:
         m_0, precision = jnp.asarray(known.mean), jnp.asarray(known.scale) ** -2.0
         a, jvp = jax.linearize(lambda u: known.predict(x, u), jnp.zeros_like(m_0))
         jacobian = jax.vmap(jvp, out_axes=1)(jnp.eye(len(m_0)))
-        slope, curvature = _expand(known, x, centre)
+        slope, curvature = known.slope_along(x, centre, jnp.ones_like(centre))
         # A likelihood that is not log-concave there adds no precision.
         w = jnp.maximum(-curvature, 0.0)
         right = precision * m_0 + jacobian.T @ (slope + w * (centre - a))
@@ -88,13 +88,6 @@ class ConditionalMap:
             jnp.where(usable, root, jnp.diag(jnp.sqrt(precision))),
             jnp.where(usable, inverse, jnp.diag(jnp.asarray(known.scale))),
         )
-
-
-def _expand(known: LinearPredictor, x: jax.Array, centre: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return first and second derivatives by each entry of the predictor, shape ``(n,)``."""
-    slope = jax.grad(lambda eta: known.log_likelihood(x, eta))
-    found: tuple[jax.Array, jax.Array] = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
-    return found
 
 
 def _log_determinant(root: jax.Array) -> jax.Array:
@@ -246,9 +239,7 @@ class ConditionalModel(CompiledModel):
         return super().explain_nan(self.to_model(position[None])[0])
 
 
-_known: WeakKeyDictionary[CompiledModel, ConditionalCoordinates | None] = WeakKeyDictionary()
-
-
+@once_per_model
 def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates | None:
     """Return these coordinates of a model; None if it has no latent normal variables.
 
@@ -257,12 +248,6 @@ def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates |
     compiled
         The model, its location-scale variables in non-centred coordinates.
     """
-    if compiled not in _known:
-        _known[compiled] = _build(compiled)
-    return _known[compiled]
-
-
-def _build(compiled: CompiledModel) -> ConditionalCoordinates | None:
     predictor = linear_predictor(compiled)
     if predictor is None or compiled.branches.terms:
         return None

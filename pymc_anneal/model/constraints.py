@@ -19,10 +19,10 @@ import pymc as pm
 
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import jaxify
+from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.prior_draws import has_exchangeable_entries
 from pymc_anneal.model.variables import split_values
 
@@ -126,7 +126,7 @@ class Between:
         rv = _free_variable(compiled, self.name)
         if rv is None or compiled.log_prior_mass != 0 or rv.owner.op.ndim_supp > 0:
             return None
-        if set(ancestors(rv.owner.inputs)) & set(compiled.model.free_RVs):
+        if random_parents(compiled.model, rv.owner.inputs):
             return None
         try:
             mass = self._cdf(compiled, rv, self.upper) - self._cdf(compiled, rv, self.lower)

@@ -11,10 +11,9 @@ graph of a model names candidates for ``u`` and ``eta``; that ``eta`` is linear 
 its entries is checked at draws of the prior.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +30,8 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.location_scale import is_standard_normal
+from pymc_anneal.model.map_rows import map_positions
+from pymc_anneal.model.parents import known_values
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 # Pairs of prior draws at which a structure is checked, and the largest relative error.
@@ -98,14 +99,24 @@ class LinearPredictor:
         terms = self._terms(*parts, *split_values(self._variables, x))
         return jnp.asarray(sum(jnp.asarray(t, jnp.float64).sum() for t in terms))
 
+    def slope_along(
+        self, x: jax.Array, eta: jax.Array, direction: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return the gradient of the log likelihood by ``eta``, and its derivative along a line.
+
+        Both have the shape ``(n,)``. Along ``(1, ..., 1)`` the latter holds the second derivatives
+        by each entry, if the log likelihood is a sum over the entries.
+        """
+        slope = jax.grad(lambda e: self.log_likelihood(x, e))
+        found: tuple[jax.Array, jax.Array] = jax.jvp(slope, (eta,), (direction,))
+        return found
+
 
 def _flatten(parts: Sequence[jax.Array]) -> jax.Array:
     return jnp.concatenate([jnp.ravel(jnp.asarray(part, jnp.float64)) for part in parts])
 
 
-_known: WeakKeyDictionary[CompiledModel, LinearPredictor | None] = WeakKeyDictionary()
-
-
+@double_precision
 def linear_predictor(compiled: CompiledModel) -> LinearPredictor | None:
     """Find the latent normal variables of a model and their predictor; None if there are none.
 
@@ -114,13 +125,6 @@ def linear_predictor(compiled: CompiledModel) -> LinearPredictor | None:
     compiled
         The model, its location-scale variables in non-centred coordinates.
     """
-    if compiled not in _known:
-        _known[compiled] = _find(compiled)
-    return _known[compiled]
-
-
-@double_precision
-def _find(compiled: CompiledModel) -> LinearPredictor | None:
     if compiled.derivatives.order < SMOOTH or compiled.discrete or not compiled.has_likelihood:
         return None
     latents = sorted(_latents(compiled), key=lambda latent: -latent.size)
@@ -148,17 +152,16 @@ def _largest(
 
 def _latents(compiled: CompiledModel) -> Iterator[_Latent]:
     """Yield the variables with a normal prior that depends on no other variable."""
-    model, free = compiled.model, set(compiled.model.free_RVs)
+    model = compiled.model
     for rv, variable in zip(model.free_RVs, compiled.variables, strict=True):
         transform, size = model.rvs_to_transforms[rv], variable.stop - variable.start
         if is_standard_normal(rv, transform):
             yield _Latent(rv, variable, np.zeros(size), np.ones(size))
         elif transform is None and isinstance(rv.owner.op, NormalRV):
-            parameters = rv.owner.inputs[-2:]
-            if not free & set(ancestors(parameters)):
-                values = [np.asarray(p.eval(), dtype=float) for p in compiled.freeze(parameters)]
-                mean, scale = (np.broadcast_to(v, variable.shape).ravel() for v in values)
-                yield _Latent(rv, variable, mean, scale)
+            values = known_values(compiled, rv.owner.inputs[-2:], variable.shape)
+            if values is not None:
+                mean, scale = values
+                yield _Latent(rv, variable, mean.ravel(), scale.ravel())
 
 
 def _try(
@@ -179,18 +182,18 @@ def _try(
         pm.logp(graph_replace([rv], {cut: eta})[0], model.rvs_to_values[rv])
         for rv, cut, eta in zip(observed, cuts, inputs, strict=True)
     ]
-    predictors = _translate(compiled, cuts)
-    shapes = jax.eval_shape(_at(compiled, predictors), draws[0])
+    predictors = jaxify(model.value_vars, _graphs(compiled, cuts))
+    shapes = jax.eval_shape(predictors, *split_values(compiled.variables, draws[0]))
     found = LinearPredictor(
-        tuple(latent.rv.name for latent in latents),
-        columns,
-        np.concatenate([latent.mean for latent in latents]),
-        np.concatenate([latent.scale for latent in latents]),
-        True,
-        compiled.variables,
-        predictors,
-        _translate(compiled, terms, inputs),
-        tuple(part.shape for part in shapes),
+        names=tuple(latent.rv.name for latent in latents),
+        columns=columns,
+        mean=np.concatenate([latent.mean for latent in latents]),
+        scale=np.concatenate([latent.scale for latent in latents]),
+        log_concave=True,
+        _variables=compiled.variables,
+        _predictors=predictors,
+        _terms=jaxify([*inputs, *model.value_vars], _graphs(compiled, terms)),
+        _shapes=tuple(part.shape for part in shapes),
     )
     return _if_sum(found, draws[:_PAIRS])
 
@@ -204,7 +207,7 @@ def _linear_ancestor(
 ) -> Variable | None:
     """Return the first variable on the only way from an observed one up that is linear."""
     for cut in _way_up(rv, latents):
-        if _is_linear(_at(compiled, _translate(compiled, [cut])), columns, draws):
+        if _is_linear(compiled, cut, columns, draws):
             return cut
     return None
 
@@ -223,29 +226,22 @@ def _depends(variable: Variable, others: set[Variable]) -> bool:
     return bool(others & set(ancestors([variable])))
 
 
-def _translate(
-    compiled: CompiledModel, graphs: Sequence[Variable], inputs: Sequence[Variable] = ()
-) -> JaxGraph:
-    """Translate graphs of a model's variables to JAX functions of its values."""
-    model = compiled.model
-    outputs = compiled.freeze(model.replace_rvs_by_values(list(graphs)))
-    return jaxify([*inputs, *model.value_vars], outputs)
-
-
-def _at(compiled: CompiledModel, graph: JaxGraph) -> Callable[[jax.Array], tuple[jax.Array, ...]]:
-    return lambda x: tuple(jnp.asarray(v) for v in graph(*split_values(compiled.variables, x)))
+def _graphs(compiled: CompiledModel, variables: Sequence[Variable]) -> list[Variable]:
+    """Return graphs of a model's random variables as graphs of their values."""
+    return compiled.freeze(compiled.model.replace_rvs_by_values(list(variables)))
 
 
 def _is_linear(
-    function: Callable[[jax.Array], tuple[jax.Array, ...]], columns: np.ndarray, draws: np.ndarray
+    compiled: CompiledModel, cut: Variable, columns: np.ndarray, draws: np.ndarray
 ) -> bool:
     """Whether values half way between two latent vectors are half way between their values."""
     first, second = draws[:_PAIRS].copy(), draws[:_PAIRS].copy()
     second[:, columns] = draws[_PAIRS:, columns]
     rows = np.concatenate([first, second, (first + second) / 2])
-    values = np.asarray(jax.jit(jax.vmap(lambda x: _flatten(function(x))))(rows))
-    ends, middle = values[: 2 * _PAIRS].reshape(2, _PAIRS, -1), values[2 * _PAIRS :]
-    return _agree(ends.mean(axis=0), middle, np.abs(ends).max())
+    (values,) = map_positions(compiled.model, compiled.variables, _graphs(compiled, [cut]))(rows)
+    first_end, second_end, middle = values.reshape(3, _PAIRS, -1)
+    size = np.abs(values[: 2 * _PAIRS]).max()
+    return _agree((first_end + second_end) / 2, middle, size)
 
 
 def _if_sum(found: LinearPredictor, draws: np.ndarray) -> LinearPredictor | None:
@@ -254,18 +250,13 @@ def _if_sum(found: LinearPredictor, draws: np.ndarray) -> LinearPredictor | None
 
     def curvatures(x: jax.Array) -> tuple[jax.Array, jax.Array]:
         eta = found.predict(x, jnp.asarray(found.mean))
-        return _along(found, x, eta, jnp.ones_like(eta)), _along(found, x, eta, signs)
+        of_entries, along = (found.slope_along(x, eta, v)[1] for v in (jnp.ones_like(eta), signs))
+        return of_entries, along
 
     of_entries, along = map(np.asarray, jax.jit(jax.vmap(curvatures))(draws))
     if not _agree(of_entries * signs, along, np.abs(of_entries).max()):
         return None
     return replace(found, log_concave=bool((of_entries <= 0).all()))
-
-
-def _along(found: LinearPredictor, x: jax.Array, eta: jax.Array, way: jax.Array) -> jax.Array:
-    """Return the product of the second derivatives by ``eta`` with a vector, shape ``(n,)``."""
-    slope = jax.grad(lambda e: found.log_likelihood(x, e))
-    return jnp.asarray(jax.jvp(slope, (eta,), (way,))[1])
 
 
 def _agree(expected: np.ndarray, found: np.ndarray, size: Any) -> bool:

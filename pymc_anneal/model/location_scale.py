@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytensor.tensor as pt
@@ -30,7 +29,6 @@ from pymc.distributions.timeseries import RandomWalkRV
 from pymc.logprob.transforms import Transform
 from pymc.model.transform.conditioning import change_value_transforms
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import (
     CauchyRV,
     GumbelRV,
@@ -43,6 +41,8 @@ from pytensor.tensor.random.basic import (
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.map_rows import RowFunction, map_positions
+from pymc_anneal.model.once_per_model import once_per_model
+from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.variables import FreeVariable
 
@@ -58,8 +58,12 @@ class LocationScale(Transform):  # type: ignore[misc]  # mypy does not see PyMC
     name = "location_scale"
 
     def __init__(self, weight: np.ndarray):
-        self.weight = weight
         self._weight = pt.constant(weight)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weight of each entry."""
+        return np.asarray(self._weight.data)
 
     def forward(self, value: Variable, *inputs: Variable) -> Variable:
         """Return the coordinate."""
@@ -260,17 +264,9 @@ class LocationScaleModel:
         return map_positions(compiled.model, compiled.variables, values)
 
 
-_known: WeakKeyDictionary[CompiledModel, LocationScaleModel | None] = WeakKeyDictionary()
-
-
+@once_per_model
 def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     """Return a model as a function of its coordinates; None if there is no choice."""
-    if compiled not in _known:
-        _known[compiled] = _try_weights(compiled)
-    return _known[compiled]
-
-
-def _try_weights(compiled: CompiledModel) -> LocationScaleModel | None:
     if compiled.derivatives.order < SMOOTH or compiled.discrete or not _find_entries(compiled):
         return None
     # Members of a family share one compilation, and would each have one of their own.
@@ -287,9 +283,9 @@ def _try_weights(compiled: CompiledModel) -> LocationScaleModel | None:
 def _find_entries(compiled: CompiledModel) -> list[_Entries]:
     """Find the location-scale variables with random parameters."""
     model, entries, start = compiled.model, list[_Entries](), 0
-    free = set(model.free_RVs)
     for rv, variable in zip(model.free_RVs, compiled.variables, strict=True):
-        if model.rvs_to_transforms[rv] is None and free & set(ancestors(_parameter_graphs(rv))):
+        untransformed = model.rvs_to_transforms[rv] is None
+        if untransformed and random_parents(model, _parameter_graphs(rv)):
             stop = start + variable.stop - variable.start
             walk = isinstance(rv.owner.op, RandomWalkRV)
             entries.append(_Entries(rv.name, variable.shape, start, stop, walk))

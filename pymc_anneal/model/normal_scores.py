@@ -18,9 +18,9 @@ from jax.scipy.special import log_ndtr, ndtri
 from jax.scipy.stats import norm
 from pymc.distributions.continuous import HalfCauchyRV
 from pymc.logprob.transforms import LogTransform
-from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.parents import known_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,22 +41,18 @@ class NormalScores:
     def of(cls, compiled: CompiledModel) -> "NormalScores":
         """Return the map for the variables of a model whose scale is known."""
         columns, log_scale = [np.zeros(0, dtype=int)], [np.zeros(0)]
-        free = set(compiled.model.free_RVs)
         for rv, v in zip(compiled.model.free_RVs, compiled.variables, strict=True):
             is_log = isinstance(compiled.model.rvs_to_transforms[rv], LogTransform)
             if not (is_log and isinstance(rv.owner.op, HalfCauchyRV)):
                 continue
-            scale = rv.owner.inputs[-1]
-            if not free & set(ancestors([scale])):
+            scale = known_values(compiled, rv.owner.inputs[-1:], v.shape)
+            if scale is not None:
                 columns.append(np.arange(v.start, v.stop))
-                known = np.asarray(compiled.freeze([scale])[0].eval(), dtype=float)
-                log_scale.append(np.log(np.broadcast_to(known, v.shape)).ravel())
+                log_scale.append(np.log(scale[0]).ravel())
         return cls(np.concatenate(columns), np.concatenate(log_scale))
 
     def backward(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Map scores to logarithms; return the vector, shape ``(d,)``, and ``log |dr / dz|``."""
-        if not self.columns.size:
-            return x, jnp.zeros(())
         z = x[self.columns]
         # From the nearer tail, where Phi is accurate.
         lower = jnp.log(jnp.tan(jnp.pi / 2 * jnp.exp(log_ndtr(-jnp.abs(z)))))
@@ -67,8 +63,6 @@ class NormalScores:
 
     def forward(self, x: jax.Array) -> jax.Array:
         """Map logarithms to scores, shape ``(d,)``."""
-        if not self.columns.size:
-            return x
         r = x[self.columns] - self.log_scale
         tail = ndtri(2 / jnp.pi * jnp.arctan(jnp.exp(-jnp.abs(r))))
         return x.at[self.columns].set(jnp.where(r < 0, tail, -tail))

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pymc as pm
 
-from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
-
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.map_rows import map_positions
+from pymc_anneal.model.parents import random_parents
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def log_prior_at(
         have no random parents.
     """
     rvs = [compiled.model[name] for name in point.fixed]
-    exact = not any(_random_parents(compiled.model, rv) for rv in rvs)
+    exact = not any(random_parents(compiled.model, rv.owner.inputs) for rv in rvs)
     position = point.move(compiled.sample_prior(seed, 1 if exact else draws))
     graphs = compiled.freeze(compiled.model.logp(vars=rvs, sum=False))
     terms = map_positions(compiled.model, compiled.variables, graphs)(position)
@@ -139,14 +137,10 @@ def _coordinates(compiled: CompiledModel, name: str, value: np.ndarray) -> np.nd
     return index if not np.isnan(value).any() else index[~np.isnan(value).ravel()]
 
 
-def _random_parents(model: pm.Model, rv: Variable) -> set[Variable]:
-    """Return the free variables on which the distribution of a variable depends."""
-    return set(ancestors(rv.owner.inputs)) & set(model.free_RVs)
-
-
 def _check_independent(model: pm.Model, names: list[str]) -> None:
     for name in names:
-        others = {other.name for other in _random_parents(model, model[name])} & set(names)
+        parents = random_parents(model, model[name].owner.inputs)
+        others = {parent.name for parent in parents} & set(names)
         if others:
             raise NotImplementedError(
                 f"The prior of '{name}' depends on '{min(others)}', which is also part of `null`: "

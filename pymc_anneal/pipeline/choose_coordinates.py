@@ -58,8 +58,8 @@ def choose_coordinates(
     target : ModelTarget
         The model in the coordinates chosen.
     surveyed : RunCandidate or None
-        The run from the prior with the survey in these coordinates; None if the model has no
-        choice, and keeps its own.
+        The run from the prior with the survey in these coordinates; None without a survey, of a
+        transition that needs none.
     """
     if session.settings.reject_nan or not needs_pilot(transition):
         return target, None

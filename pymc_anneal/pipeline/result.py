@@ -18,10 +18,7 @@ from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.diagnostics import (
-    assess,
-    log_weight_variance,
-)
+from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
 from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun

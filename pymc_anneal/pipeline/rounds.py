@@ -247,8 +247,8 @@ def growth_against_lag(runs: Sequence[AnnealedRun]) -> float:
 
     With the number of steps the bias falls in proportion, the error in proportion to its root.
     """
-    found = lag(annealed_estimates("a run", runs))
-    error = annealed_estimates("the last run", runs[-1:])[0].mcse
+    estimates = annealed_estimates("a run", runs)
+    found, error = lag(estimates), estimates[-1].mcse
     if found is None or not found.matters(error):
         return 1.0
     return max((found.bias / (HARMLESS_BIAS * error)) ** 2, MIN_GROWTH)

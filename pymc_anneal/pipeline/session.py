@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
-from pymc_anneal.adaptation.tune_at_target import tune_at_target
+from pymc_anneal.adaptation.tune_at_target import ROUNDS, tune_at_target
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
@@ -135,11 +135,11 @@ class Session:
         transition: Transition,
         position: np.ndarray,
         seed: np.random.SeedSequence,
-        **effort: int,
+        rounds: int = ROUNDS,
     ) -> Pilot:
         """Tune the transition in other coordinates, from the particles of a survey there."""
         path, own = candidate.path, seed_sequence(seed)
-        tune = partial(tune_at_target, survey, path, transition, position, own, **effort)
+        tune = partial(tune_at_target, survey, path, transition, position, own, rounds)
         return self.log.stage("Tuning", tune)
 
     def _pilot(

@@ -18,6 +18,8 @@ from pymc_anneal.model.conditional_normal import ConditionalModel, conditional_c
 from pymc_anneal.model.location_scale import location_scale_model
 from tests.model import latent_normal_models as models
 
+# Names of the latent variables of these models.
+LATENT = {"mu", "mean", "level", "x"}
 MODELS = [models.groups, models.counts, models.walk, models.missing, models.outliers]
 
 
@@ -78,9 +80,6 @@ def test_a_normal_likelihood_leaves_nothing(build) -> None:
     rows[:, places] = e
     log_density = np.asarray(evaluate(model, rows).log_posterior)
     np.testing.assert_allclose(np.diff(log_density), np.diff(-0.5 * (e**2).sum(axis=1)), rtol=1e-6)
-
-
-LATENT = {"mu", "mean", "level", "x"}
 
 
 def test_an_overflowing_expansion_is_replaced_by_the_prior() -> None:
