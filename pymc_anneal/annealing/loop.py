@@ -19,6 +19,7 @@ from pymc_anneal.annealing.block import (
     Snapshot,
     concatenate_ladders,
 )
+from pymc_anneal.annealing.lapack_turns import lapack_turn
 from pymc_anneal.annealing.monitor import Monitor, SilentMonitor
 from pymc_anneal.annealing.step import CHUNK, advance, record_rung, start_carry
 from pymc_anneal.annealing.step_statistics import Stats, concatenate_stats
@@ -81,8 +82,9 @@ class _BlockRun:
     def __init__(self, block: Block, resume: Snapshot | None) -> None:
         keys = keys_of(block.seed)
         key_start, self._key = next(keys), next(keys)
-        start = _start(block, key_start) if resume is None else resume
-        self._block = block
+        self._block, self._turn = block, lapack_turn(block.path, block.position)
+        with self._turn:
+            start = _start(block, key_start) if resume is None else resume
         self.done = start.done
         self._stats, self._ladder = [*start.stats], [*start.ladder]
         self._carry: Carry = jax.tree.map(jnp.array, start.carry)  # a copy: `advance` reuses it
@@ -90,12 +92,10 @@ class _BlockRun:
 
     def take_chunk(self) -> None:
         """Take the steps of one chunk, which ends at the latest at the next rung."""
-        block, size = self._block, self._next_size()
-        self._advance(size)
-        self._stats.append(Stats(*(np.asarray(s)[:size].copy() for s in self._carry.stats)))
-        self.done += size
-        if self.done in block.rungs:
-            self._ladder.append(_record_rung(block, self.done, self._carry))
+        size = self._next_size()
+        with self._turn:
+            self._advance(size)
+            self._record(size)
         self._clock.tick(self.done)
         if rejected_nan(self._carry.state.terms) is None and self._stats[-1].nan.any():
             raise NanDensityError(np.asarray(self._carry.nan_position))
@@ -123,6 +123,13 @@ class _BlockRun:
             backward=bool(block.betas[0] > block.betas[-1]),
             resampling=block.resample > 0,
         )
+
+    def _record(self, size: int) -> None:
+        """Wait for the steps, and record their statistics and the particles at a rung."""
+        self._stats.append(Stats(*(np.asarray(s)[:size].copy() for s in self._carry.stats)))
+        self.done += size
+        if self.done in self._block.rungs:
+            self._ladder.append(_record_rung(self._block, self.done, self._carry))
 
     def progress(self) -> BlockProgress:
         return _progress(self._block, self.done, self._stats[-1])

@@ -38,9 +38,6 @@ from pymc_anneal.model.jax_dispatch import jax_funcify
 
 # Blocks up to this size are inverted by substitution.
 _BASE = 8
-# Largest matrix that is factorised by blocks. LAPACK takes the others: with JAX 0.10, two programs
-# in two threads can wait for each other in its calls for ever.
-_MOST_IN_BLOCKS = 96
 
 
 @jax.custom_jvp
@@ -56,34 +53,7 @@ def cholesky(matrix: jax.Array) -> jax.Array:
     -------
     Array, shape (..., n, n)
     """
-    if matrix.shape[-1] <= _MOST_IN_BLOCKS:
-        return _factor_by_blocks(matrix)
     return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
-
-
-def _factor_by_blocks(matrix: jax.Array) -> jax.Array:
-    """Compute the Cholesky factor a few columns at a time, without a call of LAPACK."""
-    n = matrix.shape[-1]
-    size = -(-n // _BASE) * _BASE
-    rest, found = _pad(matrix, size), list[jax.Array]()
-    for start in range(0, size, _BASE):
-        columns = _factor_columns(rest[..., :, :_BASE])
-        above = jnp.zeros((*rest.shape[:-2], start, _BASE), rest.dtype)
-        found.append(jnp.concatenate([above, columns], axis=-2))
-        below = columns[..., _BASE:, :]
-        rest = rest[..., _BASE:, _BASE:] - _product(below, below.mT)
-    return jnp.concatenate(found, axis=-1)[..., :n, :n]
-
-
-def _factor_columns(columns: jax.Array) -> jax.Array:
-    """Compute the first columns of a Cholesky factor from those of the matrix, one by one."""
-    found: list[jax.Array] = []
-    for i in range(columns.shape[-1]):
-        column = columns[..., :, i] / jnp.sqrt(columns[..., i, i, None])
-        column = jnp.where(jnp.arange(columns.shape[-2]) >= i, column, 0.0)
-        columns = columns - column[..., :, None] * column[..., None, : columns.shape[-1]]
-        found.append(column)
-    return jnp.stack(found, axis=-1)
 
 
 @cholesky.defjvp

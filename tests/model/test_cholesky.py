@@ -134,18 +134,3 @@ def test_models(build) -> None:
     text = str(program(np.zeros((2, compiled.ndim))))
     if build is build_process:  # whose gradient has no solution with many right-hand sides
         assert "triangular_solve" not in text
-
-
-@pytest.mark.parametrize("size", [1, 8, 41, 96, 97])
-def test_factors_of_every_size(size) -> None:
-    root = np.random.default_rng(size).normal(size=(2, size, size))
-    matrix = root @ root.transpose(0, 2, 1) + np.eye(size)
-    expected = np.linalg.cholesky(matrix)
-    np.testing.assert_allclose(cholesky(jnp.asarray(matrix)), expected, atol=1e-11 * size)
-
-
-@pytest.mark.parametrize(("size", "calls"), [(96, False), (97, True)])
-def test_small_matrices_take_no_call_of_lapack(size, calls) -> None:
-    """With JAX 0.10, such calls of two threads can wait for each other for ever."""
-    program = jax.jit(jax.vmap(cholesky)).lower(np.empty((3, size, size))).as_text()
-    assert ("custom_call" in program) is calls
