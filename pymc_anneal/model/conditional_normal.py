@@ -30,9 +30,10 @@ from jax.tree_util import Partial
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.branches import Branches
-from pymc_anneal.model.cholesky import cholesky, invert_triangular
+from pymc_anneal.model.cholesky import cholesky
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
+from pymc_anneal.model.normal_given_precision import NormalDraw, normal_draw
 from pymc_anneal.model.normal_scores import NormalScores
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
@@ -56,20 +57,20 @@ class ConditionalMap:
     def backward(self, centre: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the position in the model, shape ``(d,)``, and the log volume of the map."""
         x, log_volume = self.scores.backward(y)
-        mean, root, inverse = self._conditional(centre, x)
-        u = mean + inverse.T @ x[self.predictor.columns]
-        return x.at[self.predictor.columns].set(u), log_volume - _log_determinant(root)
+        columns = self.predictor.columns
+        _, draw = self._draw(*self._precision(centre, x), x[columns])
+        return x.at[columns].set(draw.mean + draw.deviation), log_volume + draw.log_volume
 
     def forward(self, centre: jax.Array, x: jax.Array) -> jax.Array:
         """Return the coordinates of a position, shape ``(d,)``."""
-        mean, root, _ = self._conditional(centre, x)
-        e = root.T @ (x[self.predictor.columns] - mean)
-        return self.scores.forward(x.at[self.predictor.columns].set(e))
+        columns, (precision, right) = self.predictor.columns, self._precision(centre, x)
+        usable, draw = self._draw(precision, right, jnp.zeros(len(columns)))
+        apart = x[columns] - draw.mean
+        e = jnp.where(usable, cholesky(precision).T @ apart, apart / self.predictor.scale)
+        return self.scores.forward(x.at[columns].set(e))
 
-    def _conditional(
-        self, centre: jax.Array, x: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Return the mean ``m``, the root ``L`` of the precision and its inverse, given theta."""
+    def _precision(self, centre: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return the precision ``Q`` of the latent variables given theta, and ``Q m``."""
         known = self.predictor
         m_0, precision = jnp.asarray(known.mean), jnp.asarray(known.scale) ** -2.0
         a, jvp = jax.linearize(lambda u: known.predict(x, u), jnp.zeros_like(m_0))
@@ -78,20 +79,20 @@ class ConditionalMap:
         # A likelihood that is not log-concave there adds no precision.
         w = jnp.maximum(-curvature, 0.0)
         right = precision * m_0 + jacobian.T @ (slope + w * (centre - a))
-        root = cholesky(jnp.diag(precision) + jacobian.T @ (w[:, None] * jacobian))
-        inverse = invert_triangular(root)
-        mean = inverse.T @ (inverse @ right)
-        # Where the expansion overflows, the prior takes its place: any map will do.
-        usable = jnp.isfinite(mean).all() & jnp.isfinite(root).all() & jnp.isfinite(inverse).all()
-        return (
-            jnp.where(usable, mean, m_0),
-            jnp.where(usable, root, jnp.diag(jnp.sqrt(precision))),
-            jnp.where(usable, inverse, jnp.diag(jnp.asarray(known.scale))),
-        )
+        return jnp.diag(precision) + jacobian.T @ (w[:, None] * jacobian), right
 
+    def _draw(
+        self, precision: jax.Array, right: jax.Array, e: jax.Array
+    ) -> tuple[jax.Array, NormalDraw]:
+        """Return latent variables, and whether they could be computed.
 
-def _log_determinant(root: jax.Array) -> jax.Array:
-    return jnp.log(jnp.diagonal(root)).sum()
+        Where the expansion overflows, the prior takes its place: any map will do.
+        """
+        mean, scale = jnp.asarray(self.predictor.mean), jnp.asarray(self.predictor.scale)
+        draw = normal_draw(precision, right, e)
+        usable = jnp.isfinite(draw.mean).all() & jnp.isfinite(draw.log_volume)
+        prior = NormalDraw(mean, scale * e, jnp.log(scale).sum())
+        return usable, jax.tree.map(partial(jnp.where, usable), draw, prior)
 
 
 class ConditionalCoordinates:
