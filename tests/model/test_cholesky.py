@@ -35,7 +35,7 @@ def covariances(n: int, batch: int = 3) -> np.ndarray:
 def test_inverses(n) -> None:
     factor = np.linalg.cholesky(covariances(n))
     garbage = factor + np.triu(np.full((n, n), 7.0), 1)
-    inverse = np.asarray(invert_triangular(garbage))
+    inverse = np.asarray(jax.jit(invert_triangular)(garbage))
     exact = np.array([linalg.solve_triangular(f, np.eye(n), lower=True) for f in factor])
     error = np.abs(inverse - exact).max() / np.abs(exact).max()
     assert error <= n * EPS * np.linalg.cond(factor).max()
@@ -46,7 +46,7 @@ def test_inverses(n) -> None:
 def test_solutions_have_the_residuals_of_substitution(n) -> None:
     factor, right = np.linalg.cholesky(covariances(n)), np.ones((3, n, 4))
     right[..., 1] = np.arange(n)
-    found = np.asarray(solve_triangular(factor, right))
+    found = np.asarray(jax.jit(solve_triangular)(factor, right))
     exact = np.array(
         [linalg.solve_triangular(f, b, lower=True) for f, b in zip(factor, right, strict=True)]
     )
@@ -72,7 +72,8 @@ def test_derivatives(n) -> None:
         return (factor * tilt).sum() + (solution**2).sum()
 
     for derivative in (jax.grad, jax.jacfwd, jax.hessian):
-        assert float(derivative(own)(0.4)) == pytest.approx(float(derivative(known)(0.4)), 1e-10)
+        found, exact = (float(jax.jit(derivative(f))(0.4)) for f in (own, known))
+        assert found == pytest.approx(exact, 1e-10)
 
 
 def test_gradients_of_batches() -> None:
@@ -80,7 +81,8 @@ def test_gradients_of_batches() -> None:
     tilt = np.random.default_rng(1).normal(size=(n, n))
 
     def gradient(factorise: Callable) -> jax.Array:
-        return jax.vmap(jax.grad(lambda s: (factorise(s) * tilt).sum()))(covariances(n))
+        slope = jax.vmap(jax.grad(lambda s: (factorise(s) * tilt).sum()))
+        return jax.jit(slope)(covariances(n))
 
     own, known = gradient(cholesky), gradient(jnp.linalg.cholesky)
     symmetric = (own + own.mT) / 2  # on symmetric matrices only their symmetric part matters
@@ -102,7 +104,7 @@ def test_translation(lower, batch) -> None:
     solution = pt.linalg.solve_triangular(factor, right, lower=lower, b_ndim=2)
     value = covariances(n)[: len(batch) and 3].reshape(*batch, n, n) if batch else covariances(n)[0]
     rows = np.ones((*batch, n, 2))
-    found = jaxify([matrix, right], [factor, solution])(value, rows)
+    found = jax.jit(jaxify([matrix, right], [factor, solution]))(value, rows)
     for own, known in zip(found, [factor, solution], strict=True):
         exact = known.eval({matrix: value, right: rows}, on_unused_input="ignore")
         assert np.abs(np.asarray(own) - exact).max() < 1e-9 * np.abs(exact).max()
