@@ -76,6 +76,7 @@ from pymc_anneal.transitions import (
     DiscreteRandomWalk,
     GeneralizedHMC,
     Gibbs,
+    IndependenceMetropolis,
     RandomWalkMetropolis,
 )
 
@@ -95,6 +96,7 @@ __all__ = [
     "Gibbs",
     "HMC",
     "Increasing",
+    "IndependenceMetropolis",
     "KernelState",
     "LogBayesFactor",
     "LogEvidence",

@@ -324,6 +324,19 @@ TRANSITIONS = [
     Case("mala", "MALA", lambda: pma.MALA(1.1, 2, SCALE)),
     Case("mala_scalar", "MALA", lambda: pma.MALA(0.9, 1, 0.6)),
     Case("random_walk", "RandomWalkMetropolis", lambda: pma.RandomWalkMetropolis(1.5, 3, SCALE)),
+    Case(
+        "independence",
+        "IndependenceMetropolis",
+        lambda: pma.IndependenceMetropolis(
+            pma.MixtureReference(
+                np.array([0.7, 0.3]),
+                (
+                    pma.GaussianReference(np.array([0.5, 1.0]), 1.2 * SCALE),
+                    pma.StudentTReference(np.array([0.2, 0.8]), np.array([0.9, 0.8]), 5.0),
+                ),
+            )
+        ),
+    ),
     Case("tuned", "HMC", _tuned),
     Case("blackjax_hmc", "BlackJAXKernel", _blackjax),
 ]

@@ -4,7 +4,6 @@ import numpy as np
 
 from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.fitted_reference import discrepancy_of
-from pymc_anneal.adaptation.particles import gradient_array
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath
@@ -16,7 +15,10 @@ _DRAWS_PER_PARTICLE = 4
 
 @double_precision
 def distance_from_normal(
-    path: GeometricPath, position: np.ndarray, seed: np.random.SeedSequence
+    path: GeometricPath,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    batch: int | None = None,
 ) -> tuple[float, int]:
     """Measure the discrepancy of one step from a normal distribution to a target.
 
@@ -28,6 +30,8 @@ def distance_from_normal(
         Particles of the target, to which the normal distribution is fitted.
     seed
         Source of randomness.
+    batch
+        Positions that are evaluated together; default: as many as there are particles.
 
     Returns
     -------
@@ -36,11 +40,9 @@ def distance_from_normal(
     evaluations : int
         Evaluations of gradient or density.
     """
-    target = TargetDensity(path, len(position))
-    slope = gradient_array(path, position, 1.0)
-    target.evaluations += len(position)
+    target = TargetDensity(path, batch or len(position))
     try:
-        normal = GaussianReference(*locate(position, slope))
+        normal = GaussianReference(*locate(position, target.gradient(position)))
     except ValueError:  # singular
         return np.inf, target.evaluations
     ratios = [

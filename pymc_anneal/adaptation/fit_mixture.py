@@ -28,10 +28,9 @@ from pymc_anneal.adaptation.fitted_reference import (
 )
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.particles import Slopes, gradient_array, no_gradient
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
-from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.target_density import COSTLY_BATCH, TargetDensity
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
@@ -50,7 +49,9 @@ _DRAWS_PER_PARTICLE = 4
 # Draws of the search for peaks: a share of the evaluations of the survey, but at least so many for
 # each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
 # meets, is found. They take no gradients.
-_SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 100_000
+_SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 50_000
+# Least number of climbs from the prior at a time.
+_LEAST_STARTS = 32
 # Evaluations of the survey for each further round of climbs from the prior, which takes at most as
 # many, and the largest number of rounds.
 _PER_ROUND, _MOST_ROUNDS = 50_000, 16
@@ -93,34 +94,40 @@ def fit_to_particles(
     evaluations
         Those that brought the particles to the posterior.
     """
-    order, search = compiled.derivatives.order, None
-    if order == SMOOTH:
-        dimensions = compiled.ndim - compiled.unimodal_dimensions
-        effort = evaluations * dimensions // max(compiled.ndim, 1)
-        least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
-        draws = np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)
-        rounds = min(effort // _PER_ROUND, _MOST_ROUNDS)
-        search = Search(int(draws), int(rounds), compiled.branches)
-    slopes = no_gradient if order == NO_GRADIENT else gradient_array
-    path = GeometricPath(compiled.log_terms)
-    return fit_mixture(path, position, compiled.sample_prior, seed, search, slopes)
+    order = compiled.derivatives.order
+    search = _search(compiled, len(position), evaluations) if order == SMOOTH else None
+    size = COSTLY_BATCH if compiled.costly else len(position)
+    target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
+    return fit_mixture(target, position, compiled.sample_prior, seed, search)
+
+
+def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
+    """Return the effort of a search in the dimensions that may have several modes."""
+    dimensions, all_ = compiled.ndim - compiled.unimodal_dimensions, max(compiled.ndim, 1)
+    effort = evaluations * dimensions // all_
+    least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
+    return Search(
+        draws=int(np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)),
+        starts=max(particles * dimensions // all_, _LEAST_STARTS),
+        rounds=min(effort // _PER_ROUND, _MOST_ROUNDS),
+        branches=compiled.branches,
+    )
 
 
 @double_precision
 def fit_mixture(
-    path: GeometricPath,
+    target: TargetDensity,
     position: np.ndarray,
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
     search: Search | None = None,
-    slopes: Slopes = gradient_array,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
     Parameters
     ----------
-    path
-        The path from the prior; its end is the target.
+    target
+        The density.
     position : ndarray, shape (n, d)
         Particles of the target, equally weighted.
     draw_prior
@@ -129,19 +136,14 @@ def fit_mixture(
         Source of randomness.
     search
         How to search for modes that no particle has met; None: not at all.
-    slopes
-        Gradients of the density at particles; NaN where there are none.
 
     Returns
     -------
     FittedReference
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
-    target = TargetDensity(path, len(position))
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    slope = slopes(path, position, 1.0)
-    target.evaluations += len(position)
-    mixture = _one_for_each_mode(position, slope, label)
+    mixture = _one_for_each_mode(position, target.gradient(position), label)
     fitter = _Fitter(target, position, draw_prior)
     found = fitter.fit(mixture, seed_fit, len(mixture.mean))
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:

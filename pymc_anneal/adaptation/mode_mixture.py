@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from scipy.special import gammaln
@@ -119,6 +120,19 @@ class ModeMixture:
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
         return mixed_draws(seed, draws, self.weight, [c.sample for c in self.components])
+
+    def draw(self, key: jax.Array, draws: int) -> jax.Array:
+        """Draw from the density by JAX, shape ``(draws, d)``."""
+        key_component, key_normal, key_scale = jax.random.split(key, 3)
+        d, nu = self.mean.shape[1], int(_DEGREES_OF_FREEDOM)
+        component = jax.random.choice(key_component, len(self.weight), (draws,), p=self.weight)
+        z = jax.random.normal(key_normal, (draws, d))
+        chi_squared = (jax.random.normal(key_scale, (draws, nu)) ** 2).sum(axis=1)
+        widened = jnp.where(component % 2 == 1, jnp.sqrt(nu / chi_squared), 1.0)
+        spread = z * self.scale[:, None] if self.scale.ndim == 2 else z @ self.scale.mT
+        around = spread[component // 2, jnp.arange(draws)] * widened[:, None]
+        drawn: jax.Array = jnp.asarray(self.mean)[component // 2] + around
+        return drawn
 
     def with_room(self) -> "ModeMixture":
         """Return the mixture with modes of weight zero, up to the next number of modes."""

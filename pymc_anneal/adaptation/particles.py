@@ -8,10 +8,10 @@ Equally weighted particles take the largest step whose discrepancy does not exce
 resampled, and are moved while the transition is tuned by the diagnostics of each move.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,9 +33,6 @@ from pymc_anneal.base.contracts import (
     rejected_nan,
 )
 from pymc_anneal.base.programs import forgettable
-
-# Gradients of a path's density at positions of shape (n, d) and a temperature.
-Slopes: TypeAlias = Callable[[Path, np.ndarray, float], np.ndarray]
 
 # Discrepancy of a step: a conditional effective sample size of exp(-1/4) = 78 % of the particles.
 DISCREPANCY = 0.25
@@ -242,11 +239,6 @@ def value_and_gradient(
 def gradient_array(path: Path, position: jax.Array | np.ndarray, beta: float) -> np.ndarray:
     """Return the gradient of ``log f_beta``, shape ``(n, d)``."""
     return value_and_gradient(path, position, beta)[1]
-
-
-def no_gradient(path: Path, position: jax.Array | np.ndarray, beta: float) -> np.ndarray:
-    """Return NaN in place of gradients that a density does not have, shape ``(n, d)``."""
-    return np.full(np.shape(position), np.nan)
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:

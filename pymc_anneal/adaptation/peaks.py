@@ -58,13 +58,16 @@ class Search:
     ----------
     draws : int
         Draws near the centres of the components; at most, what fits in memory.
+    starts : int
+        Climbs from the prior at a time.
     rounds : int
-        Further rounds of climbs from the prior, if some of the first one end below the particles.
+        Further rounds of climbs, if some of the first one end below the particles.
     branches : Branches or None
         The branches of the model; None if they are unknown.
     """
 
     draws: int
+    starts: int
     rounds: int = 0
     branches: Branches | None = None
 
@@ -115,7 +118,7 @@ def candidates(
     seed_near, seed_prior, seed_branch = seed.spawn(3)
     scale = np.asarray(components[0].scale)
     near = draw_near_centres(components, search.draws, seed_near)
-    climbed = _climb_from_prior(target, particles, draw_prior, scale, seed_prior, search.rounds)
+    climbed = _climb_from_prior(target, particles, draw_prior, scale, seed_prior, search)
     found = [near, climbed, particles]
     if search.branches is not None and search.branches.terms:
         found.append(_climb_branches(search.branches, particles, scale, seed_branch, target))
@@ -128,15 +131,15 @@ def _climb_from_prior(
     draw_prior: Sampler,
     scale: np.ndarray,
     seed: np.random.SeedSequence,
-    rounds: int,
+    search: Search,
 ) -> np.ndarray:
     """Climb from draws of the prior, in several rounds if there are tops below the particles.
 
     In the rounds after the first one, many climbs begin and the highest go on, a batch of them:
     a sharp top, as of a period, is met by one climb in a thousand.
     """
-    climbs, batch = partial(climb_together, target.value_and_gradient, scale=scale), len(particles)
-    first, *others = seed.spawn(1 + rounds)
+    climbs, batch = partial(climb_together, target.value_and_gradient, scale=scale), search.starts
+    first, *others = seed.spawn(1 + search.rounds)
     end, value = climbs(draw_prior(first, batch), max_calls=_MAX_CALLS)
     if not others:
         return end

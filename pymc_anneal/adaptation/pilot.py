@@ -104,6 +104,8 @@ class Pilot:
         Evaluations of gradient or density of the whole pilot.
     nan_share : float
         Share of the draws of the reference at which a NaN counts as zero likelihood.
+    elsewhere : int
+        Evaluations in other coordinates, where they take less time; part of ``evaluations``.
     """
 
     betas: np.ndarray
@@ -117,6 +119,7 @@ class Pilot:
     position: np.ndarray = field(repr=False)
     evaluations: int = 0
     nan_share: float = 0.0
+    elsewhere: int = 0
 
     @property
     def barrier(self) -> float:

@@ -12,6 +12,9 @@ from pymc_anneal.adaptation.particles import evaluate, value_and_gradient
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
 from pymc_anneal.paths.geometric import GeometricPath
 
+# Positions in a batch of a costly density: of more, memory takes longer than arithmetic.
+COSTLY_BATCH = 32
+
 
 @dataclass
 class TargetDensity:
@@ -23,12 +26,15 @@ class TargetDensity:
         The path from the prior; its end is the target.
     size : int
         Positions in a batch.
+    gradients : bool
+        Whether the density has gradients.
     evaluations : int
         Evaluations of gradient or density up to now.
     """
 
     path: GeometricPath
     size: int
+    gradients: bool = True
     evaluations: int = 0
 
     def evaluate(self, position: np.ndarray) -> LogTerms:
@@ -49,9 +55,17 @@ class TargetDensity:
         return np.asarray(self.evaluate(position).log_posterior)
 
     def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log density and its gradient at one batch, shapes ``(n,)`` and ``(n, d)``."""
+        """Return the log density and its gradient, shapes ``(n,)`` and ``(n, d)``."""
         self.evaluations += len(position)
-        return value_and_gradient(self.path, position, 1.0)
+        found = [value_and_gradient(self.path, b, 1.0) for b in _batches(position, self.size)]
+        value, slope = (np.concatenate(part)[: len(position)] for part in zip(*found, strict=True))
+        return value, slope
+
+    def gradient(self, position: np.ndarray) -> np.ndarray:
+        """Return the gradient, shape ``(n, d)``; NaN where the density has none."""
+        if not self.gradients:
+            return np.full(position.shape, np.nan)
+        return self.value_and_gradient(position)[1]
 
 
 def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:

@@ -55,6 +55,37 @@ def tune_at_target(
         candidates = particles.tuner.candidates(_PAIRS)
         particles = particles.move_and_tune(path, 1.0, next(keys), candidates).keep_best()
         evaluations += particles.evaluations(candidates)
+    return _at_target(replace(survey, evaluations=evaluations), particles)
+
+
+@double_precision
+def rescale_at_target(
+    survey: Pilot,
+    path: Path,
+    transition: Transition,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+) -> Pilot:
+    """Set the scale of a transition to the spread of particles, for runs of a step or two.
+
+    Such runs need no tuned moves. Its parameters that are None take their shortest moves.
+
+    Parameters
+    ----------
+    survey, path, transition, position, seed
+        As for :func:`tune_at_target`.
+    """
+    seed_numpy, seed_jax = seed.spawn(2)
+    rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
+    particles = ParticleSystem.create(path, transition, next(keys), position)
+    particles = particles.resample(path, 1.0, np.zeros(len(position)), rng)
+    tuner = particles.tuner.shortest()
+    evaluations = survey.evaluations + len(position)
+    return _at_target(replace(survey, evaluations=evaluations), replace(particles, tuner=tuner))
+
+
+def _at_target(survey: Pilot, particles: ParticleSystem) -> Pilot:
+    """Return a survey that ends with other particles and their transition."""
     tuner = particles.tuner
     return replace(
         survey,
@@ -63,5 +94,4 @@ def tune_at_target(
         cost=np.append(survey.cost[:-1], tuner.cost),
         accept_rate=np.append(survey.accept_rate[:-1], tuner.accept_rate),
         position=np.asarray(particles.state.position),
-        evaluations=evaluations,
     )

@@ -190,6 +190,11 @@ class KernelTuning:
         near = self.scores[low:high]
         return self if np.isnan(near).all() else replace(self, level=low + int(np.nanargmin(near)))
 
+    def shortest(self) -> "KernelTuning":
+        """Move to the highest of the levels that take the fewest evaluations."""
+        costs = [self.cost(level) for level in range(_LEVELS)]
+        return replace(self, level=max(i for i, cost in enumerate(costs) if cost == min(costs)))
+
     def levels(self, moves: int) -> list[int]:
         """Return the levels to try at a temperature: the current one and its neighbours."""
         if "n_steps" not in self.tuning.free:
@@ -289,6 +294,10 @@ class Tuner:
             return replace(self, parts=parts)
         mean = float(np.mean(moves.accept_rate))
         return replace(self, parts=parts, tau=float(np.sqrt(tau * self.tau)), accept_rate=mean)
+
+    def shortest(self) -> "Tuner":
+        """Move every part to its cheapest level."""
+        return replace(self, parts=tuple(part.shortest() for part in self.parts))
 
     def keep_best(self) -> "Tuner":
         """Move every part to the best level next to its current one."""

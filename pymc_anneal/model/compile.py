@@ -99,6 +99,11 @@ class CompiledModel:
         return 0
 
     @property
+    def costly(self) -> bool:
+        """Whether small batches are faster, and moves without gradients better."""
+        return False
+
+    @property
     def discrete(self) -> tuple[FreeVariable, ...]:
         """Discrete variables, in the order of the vector."""
         return tuple(v for v in self.variables if v.discrete)

@@ -39,9 +39,8 @@ from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.shared_program import SharedProgram
 
-# Largest number of multiplications of the map, n k^2 + k^3: the density of a model takes a few
-# thousand to a hundred thousand.
-_MOST_WORK = 150_000
+# Largest number of multiplications of the map, n k^2 + k^3: a millisecond.
+_MOST_WORK = 3_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +119,12 @@ class ConditionalCoordinates:
     def unimodal_dimensions(self) -> int:
         """Number of latent variables, if the likelihood is log-concave in them, or 0."""
         return len(self.columns) if self._map.predictor.log_concave else 0
+
+    @property
+    def work(self) -> int:
+        """Multiplications of the map, ``(n + k) k^2``."""
+        k = len(self.columns)
+        return (self._map.predictor.size + k) * k**2
 
     def at(self, centre: np.ndarray) -> "ConditionalModel":
         """Return the model with the expansion around a predictor, shape ``(n,)``."""
@@ -215,6 +220,11 @@ class ConditionalModel(CompiledModel):
         return self._coordinates.unimodal_dimensions
 
     @property
+    def costly(self) -> bool:
+        """True: the map takes long, and its gradient several times as long."""
+        return True
+
+    @property
     def branches(self) -> Branches | None:  # type: ignore[override]
         """None: the models that have these coordinates have no sums of densities."""
         return None
@@ -252,5 +262,5 @@ def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates |
     predictor = linear_predictor(compiled)
     if predictor is None or compiled.branches.terms:
         return None
-    k, n = len(predictor.columns), predictor.size
-    return ConditionalCoordinates(compiled, predictor) if (n + k) * k**2 <= _MOST_WORK else None
+    coordinates = ConditionalCoordinates(compiled, predictor)
+    return coordinates if coordinates.work <= _MOST_WORK else None

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jax.scipy.linalg import solve_triangular
+
 from pymc_anneal.model.cholesky import cholesky, invert_triangular
 
 
@@ -55,12 +57,13 @@ def normal_draw(precision: jax.Array, right: jax.Array, e: jax.Array) -> NormalD
         NaN if the precision is not positive definite.
     """
     root = cholesky(precision)
-    return _draw(root, invert_triangular(root), right, e)
+    half = solve_triangular(root, right, lower=True)
+    both = solve_triangular(root, jnp.stack([half, e], axis=1), lower=True, trans="T")
+    return NormalDraw(both[:, 0], both[:, 1], _log_volume(root))
 
 
-def _draw(root: jax.Array, inverse: jax.Array, right: jax.Array, e: jax.Array) -> NormalDraw:
-    log_volume = -jnp.log(jnp.diagonal(root)).sum()
-    return NormalDraw(inverse.T @ (inverse @ right), inverse.T @ e, log_volume)
+def _log_volume(root: jax.Array) -> jax.Array:
+    return -jnp.log(jnp.diagonal(root)).sum()
 
 
 @normal_draw.defjvp
@@ -68,7 +71,7 @@ def _derivative(primals: Any, tangents: Any) -> tuple[NormalDraw, NormalDraw]:
     (precision, right, e), (change, right_change, e_change) = primals, tangents
     root = cholesky(precision)
     inverse = invert_triangular(root)
-    draw = _draw(root, inverse, right, e)
+    draw = NormalDraw(inverse.T @ (inverse @ right), inverse.T @ e, _log_volume(root))
     scaled = inverse @ change @ inverse.T
     half = jnp.tril(scaled, -1) + jnp.diag(jnp.diagonal(scaled) / 2)
     return draw, NormalDraw(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.array_namespace import array_namespace, special_functions
@@ -62,6 +63,13 @@ class MixtureReference:
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
         return mixed_draws(seed, draws, self.weight, [c.sample for c in self.components])
+
+    def draw(self, key: jax.Array, draws: int) -> jax.Array:
+        """Draw from the density by JAX, shape ``(draws, d)``, if its components can."""
+        key_label, *keys = jax.random.split(key, 1 + len(self.components))
+        each = [c.draw(k, draws) for c, k in zip(self.components, keys, strict=True)]  # type: ignore[attr-defined]
+        label = jax.random.choice(key_label, len(each), (draws,), p=jnp.asarray(self.weight))
+        return jnp.stack(each)[label, jnp.arange(draws)]
 
 
 def mixed_draws(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.array_namespace import array_namespace, special_functions
@@ -76,6 +77,11 @@ class GaussianReference:
         z = np.random.default_rng(seed).standard_normal((draws, len(self.mean)))
         return np.asarray(self.mean + _multiply(self.scale, z))
 
+    def draw(self, key: jax.Array, draws: int) -> jax.Array:
+        """Draw from the density by JAX, shape ``(draws, d)``."""
+        z = jax.random.normal(key, (draws, len(self.mean)))
+        return jnp.asarray(self.mean + _multiply(self.scale, z))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
@@ -132,6 +138,14 @@ class StudentTReference:
         mixing = rng.chisquare(self.degrees_of_freedom, (draws, 1)) / self.degrees_of_freedom
         return np.asarray(self.mean + _multiply(self.scale, z / np.sqrt(mixing)))
 
+    def draw(self, key: jax.Array, draws: int) -> jax.Array:
+        """Draw from the density by JAX, shape ``(draws, d)``."""
+        key_normal, key_mixing = jax.random.split(key)
+        z = jax.random.normal(key_normal, (draws, len(self.mean)))
+        nu = jnp.asarray(self.degrees_of_freedom, z.dtype)
+        mixing = jax.random.chisquare(key_mixing, nu, (draws, 1)) / nu
+        return jnp.asarray(self.mean + _multiply(self.scale, z / jnp.sqrt(mixing)))
+
 
 def _set_scale(reference: GaussianReference | StudentTReference) -> None:
     """Check the location and the scale of a new reference, and set its scale and whitening."""
@@ -176,6 +190,6 @@ def _standardise(position: _Array, mean: _Array, whitening: _Array | None) -> tu
     return centred * whitening, -xp.log(whitening).sum()
 
 
-def _multiply(scale: _Array, z: np.ndarray) -> _Array:
+def _multiply(scale: _Array, z: _Array) -> _Array:
     """Return ``S z``, shape ``(draws, d)``."""
     return z @ scale.T if np.ndim(scale) == 2 else z * scale

@@ -12,6 +12,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.distance_from_normal import distance_from_normal
 from pymc_anneal.adaptation.plan import NEAR
+from pymc_anneal.adaptation.target_density import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.conditional_normal import ConditionalCoordinates, conditional_coordinates
 from pymc_anneal.model.derivatives import SMOOTH
@@ -24,6 +25,11 @@ from pymc_anneal.pipeline.target import RunCandidate
 _FAR = 8.0
 # Share of this discrepancy that may be left: the density takes longer to evaluate.
 _GAIN = 0.5
+# Discrepancy up to which a run takes a step or two, and the transition need not be tuned.
+_ONE_STEP = 0.5
+# Multiplications of a map that may be evaluated for moves; larger ones serve runs of one step. The
+# density of a model takes a few thousand to a hundred thousand.
+_MOST_WORK = 150_000
 # Rounds of tuning, half of the usual number: the particles are where they belong.
 _ROUNDS = 2
 
@@ -68,13 +74,30 @@ def given_data(
         return kept
     chosen, candidate, position = _mapped(base, coordinates, _position(surveyed), seeds[1])
     with explaining_nan(chosen):
-        nearer, more = distance_from_normal(_path(candidate), position, seeds[2])
-        if nearer > max(NEAR, _GAIN * distance):
+        nearer, more = distance_from_normal(_path(candidate), position, seeds[2], COSTLY_BATCH)
+        if nearer > largest_distance(coordinates.work, distance):
             return known[0], _charged(kept[1], more)
         assert surveyed.pilot is not None
         found = surveyed.pilot, candidate, transition, position, seeds[3]
-        tuned = session.tune_at_target(*found, rounds=_ROUNDS)
+        if nearer <= _ONE_STEP:
+            tuned = session.rescale_at_target(*found)
+        else:
+            tuned = session.tune_at_target(*found, rounds=_ROUNDS)
+    tuned = replace(tuned, elsewhere=surveyed.pilot.evaluations)
     return chosen, _charged(replace(candidate, pilot=tuned), spent + more)
+
+
+def largest_distance(work: int, distance: float) -> float:
+    """Return the discrepancy up to which coordinates are worth their map.
+
+    Parameters
+    ----------
+    work
+        Multiplications of the map.
+    distance
+        Discrepancy in the other coordinates.
+    """
+    return max(NEAR, _GAIN * distance) if work <= _MOST_WORK else _ONE_STEP
 
 
 def _mapped(

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
-from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
+from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start, mixture_of
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
 from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.contracts import Transition
@@ -28,10 +28,16 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.transitions.independence import IndependenceMetropolis
 
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
 # from the mixture whatever it costs: the path from the prior would pass them by as well.
 _UNMET = 1e-3
+# Discrepancy up to which proposals from the mixture may serve as transitions: half are accepted.
+# Moves by gradients leave the tails sooner, and are taken where they do not take too long.
+_BY_PROPOSALS = 0.5
+# Share of the particles that may stay where they are, on average: so many proposals are made.
+_STAY = 0.05
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
 # least as many as the survey took.
 _SHARE = 0.25
@@ -90,7 +96,10 @@ def choose_mixture(
     if pilot.barrier**2 <= fitted.discrepancy and not insist:
         return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
     if fitted.discrepancy <= NEAR:
-        return Choice(replace(mixture, pilot=_pilot_of_fit(pilot, fitted)), {})
+        by_proposals = compiled.costly and session.settings.free_transition
+        near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
+        found = _pilot_by_proposals(pilot, fitted) if near else _pilot_of_fit(pilot, fitted)
+        return Choice(replace(mixture, pilot=found), {})
     return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
 
 
@@ -148,4 +157,22 @@ def _pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
         accept_rate=float(survey.accept_rate[-1]) * every,
         log_z=fitted.log_z,
         position=survey.position,
+    )
+
+
+@double_precision
+def _pilot_by_proposals(survey: Pilot, fitted: FittedReference) -> Pilot:
+    """Return what a pilot from the mixture would find with proposals from it as transitions."""
+    found = _pilot_of_fit(survey, fitted)
+    at_target, at_draws = fitted.log_ratio_particles, fitted.log_ratio_draws
+    log_accept = np.minimum(at_draws[: len(at_target)] - at_target, 0.0)
+    rejected = np.clip(1 - np.exp(log_accept).mean(), _STAY, 1 - _STAY)
+    count = int(np.ceil(np.log(_STAY) / np.log(rejected)))
+    every = np.ones(len(found.discrepancy))
+    return replace(
+        found,
+        transition=IndependenceMetropolis(mixture_of(fitted.path), np.asarray(count)),
+        tau=every,
+        cost=count * every,
+        accept_rate=(1 - rejected) * every,
     )

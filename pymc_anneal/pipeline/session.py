@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
-from pymc_anneal.adaptation.tune_at_target import ROUNDS, tune_at_target
+from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
@@ -141,6 +141,18 @@ class Session:
         path, own = candidate.path, seed_sequence(seed)
         tune = partial(tune_at_target, survey, path, transition, position, own, rounds)
         return self.log.stage("Tuning", tune)
+
+    def rescale_at_target(
+        self,
+        survey: Pilot,
+        candidate: RunCandidate,
+        transition: Transition,
+        position: np.ndarray,
+        seed: np.random.SeedSequence,
+    ) -> Pilot:
+        """Set the scale of the transition in other coordinates, for runs of a step or two."""
+        found = survey, candidate.path, transition, position, seed_sequence(seed)
+        return self.log.stage("Tuning", partial(rescale_at_target, *found))
 
     def _pilot(
         self,

@@ -47,6 +47,8 @@ class Settings:
         Path length that sets how often particles are recorded if no pilot has measured it.
     reject_nan : bool
         Whether a log likelihood that is NaN counts as zero likelihood; otherwise it is an error.
+    free_transition : bool
+        Whether a run near to its reference may take proposals from the reference as transitions.
     """
 
     draws: int
@@ -63,6 +65,7 @@ class Settings:
     stops: tuple[float, ...] = ()
     assumed_barrier: float = np.nan
     reject_nan: bool = False
+    free_transition: bool = False
 
     def __post_init__(self) -> None:
         for name in ("draws", "chains", "max_rounds"):

@@ -138,3 +138,9 @@ def spent_evaluations(choices: tuple[Choice, ...], pilot: Pilot | None) -> int:
     fits = sum(c.fit_evaluations for c in candidates)
     wasted = sum(choice.wasted for choice in choices)
     return sum(p.evaluations for p in pilots.values()) + fits + wasted
+
+
+def spent_elsewhere(candidate: RunCandidate) -> int:
+    """Return the evaluations of its pilots in other coordinates, where they take less time."""
+    pilots = {id(c.pilot): c.pilot for c in candidate.lineage if c.pilot is not None}
+    return sum(pilot.elsewhere for pilot in pilots.values())

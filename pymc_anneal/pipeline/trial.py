@@ -22,7 +22,7 @@ from pymc_anneal.pipeline.rounds import (
     path_lengths,
 )
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_evaluations
+from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_elsewhere, spent_evaluations
 
 # Trials until the log weights are even enough to plan by.
 _MAX_TRIALS = 4
@@ -72,7 +72,7 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
 
     The error falls with the length of the run: a much shorter one would waste the adaptation.
     """
-    spent = spent_evaluations((Choice(candidate, {}),), pilot)
+    spent = spent_evaluations((Choice(candidate, {}),), pilot) - spent_elsewhere(candidate)
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
     bounds = single / _NEAR_VARIANCE, single / _LEAST_VARIANCE

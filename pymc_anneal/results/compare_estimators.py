@@ -20,7 +20,7 @@ from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.evidence.ais import JACKKNIFE_GROUPS, jackknife_error
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
-from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT, MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.ladder import mbar, stepping_stone, thermodynamic_integration
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
@@ -59,8 +59,9 @@ def compare_estimators(
         One row for each estimator: ``log_evidence``, ``mcse``, the error of ``discretisation``
         (thermodynamic integration only), the ``difference`` from the first row (annealed importance
         sampling, or both directions combined) with its error ``difference_mcse``, all in nats; and
-        whether the two agree within four errors, ``agrees``. ``attrs["verdict"]`` is the verdict
-        as text.
+        whether the two agree within four errors, ``agrees``. The error of the backward stepping
+        stones is infinite if their ratios have a Pareto k above 0.7, as in runs of a step or two.
+        ``attrs["verdict"]`` is the verdict as text.
 
     Raises
     ------
@@ -116,8 +117,22 @@ def _ladder_rows(group: xr.Dataset) -> dict[str, _Row]:
             difference_mcse=jackknife_error(left_out - ais_left_out),
         )
     correction = abs(thermodynamic_integration(beta, ladder)[1])
-    integration = rows["thermodynamic_integration"]
-    return rows | {"thermodynamic_integration": integration._replace(discretisation=correction)}
+    integration, backward = rows["thermodynamic_integration"], rows["stepping_stone_backward"]
+    if _tail_of_the_way_back(ladder) > MAX_PARETO_K:
+        backward = backward._replace(mcse=np.inf, difference_mcse=np.inf)
+    return rows | {
+        "thermodynamic_integration": integration._replace(discretisation=correction),
+        "stepping_stone_backward": backward,
+    }
+
+
+def _tail_of_the_way_back(ladder: Ladder[np.ndarray]) -> float:
+    """Return the largest Pareto k of the ratios of densities to those of the temperature before.
+
+    A large step to a lower temperature, where the density is wider, has ratios without a variance.
+    """
+    ratios = ladder.log_weight[1:] - ladder.log_ratio_down[1:]
+    return max(weight_pareto_k(ratio) for ratio in ratios)
 
 
 def _further_rows(

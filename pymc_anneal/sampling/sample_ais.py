@@ -123,9 +123,11 @@ def sample_ais(
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
     transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
         Markov kernel; "auto": HMC, or random-walk Metropolis if a part of the model has no gradient
-        (a black box). Parameters of a kernel that are None are tuned by the pilot. With a name,
-        discrete variables are moved by :class:`Gibbs` and :class:`DiscreteRandomWalk` beside it; an
-        object has to move them itself (see :func:`default_transition`).
+        (a black box), or proposals from the reference (:class:`IndependenceMetropolis`) in
+        coordinates whose gradients take long. Parameters of a kernel that are None are tuned by the
+        pilot. With a name, discrete variables are moved by :class:`Gibbs` and
+        :class:`DiscreteRandomWalk` beside it; an object has to move them itself (see
+        :func:`default_transition`).
     resample : "ess", float or None
         "ess": if the effective sample size of the running weights of a population falls below
         half of its particles, these are resampled (a number: below that share). This is the
@@ -235,6 +237,7 @@ def sample_ais(
         max_step=max_step,
         resample=resolve_resample(resample),
         reject_nan=resolve_nan(nan),
+        free_transition=transition == "auto",
     )
     begin = time.perf_counter()
     compiled = as_compiled(model)

@@ -12,6 +12,7 @@ from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
 from pymc_anneal.transitions.generalized_hmc import GeneralizedHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
+from pymc_anneal.transitions.independence import IndependenceMetropolis
 from pymc_anneal.transitions.mala import MALA
 from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
@@ -22,6 +23,7 @@ __all__ = [
     "Gibbs",
     "HMC",
     "DiscreteRandomWalk",
+    "IndependenceMetropolis",
     "MALA",
     "BlockTransition",
     "GeneralizedHMC",

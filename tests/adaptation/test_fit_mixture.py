@@ -11,6 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 
 D, PRIOR_SD = 4, 5.0
@@ -51,8 +52,8 @@ def posterior(shares: list[int], seed: int = 3) -> np.ndarray:
 
 
 def fit(share: float, shares: list[int]) -> FittedReference:
-    path = pma.GeometricPath(two_modes(share))
-    return fit_mixture(path, posterior(shares), draw_prior, np.random.SeedSequence(5))
+    target = TargetDensity(pma.GeometricPath(two_modes(share)), 256)
+    return fit_mixture(target, posterior(shares), draw_prior, np.random.SeedSequence(5))
 
 
 class TestFit:
@@ -71,8 +72,8 @@ class TestFit:
 
     def test_a_single_mode_is_exact(self) -> None:
         # Normal prior and likelihood: all that is lost is the share of the prior and of Student-t.
-        path = pma.GeometricPath(two_modes(1.0))
-        found = fit_mixture(path, posterior([256, 0]), draw_prior, np.random.SeedSequence(1))
+        target = TargetDensity(pma.GeometricPath(two_modes(1.0)), 256)
+        found = fit_mixture(target, posterior([256, 0]), draw_prior, np.random.SeedSequence(1))
         assert found.discrepancy < 0.1
         assert found.log_z == pytest.approx(log_evidence(), abs=0.05)
 

@@ -1,5 +1,7 @@
 """Narrow peaks in the bulk of the posterior: found, climbed and weighed."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,23 +37,25 @@ def prior_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
 
 
 PATH = pma.GeometricPath(spike_and_slab)
+SEARCH = Search(20_000, starts=256)
 
 
 def fit(search: Search | None):
     seeds = np.random.SeedSequence(4).spawn(2)
-    return fit_mixture(PATH, slab_draws(seeds[0], 256), prior_draws, seeds[1], search)
+    particles = slab_draws(seeds[0], 256)
+    return fit_mixture(TargetDensity(PATH, 256), particles, prior_draws, seeds[1], search)
 
 
 class TestSearch:
     def test_a_spike_is_found(self) -> None:
-        found = fit(Search(20_000))
+        found = fit(SEARCH)
         weight = np.asarray(found.path.reference.weight).reshape(-1, 2).sum(axis=1)
         assert found.modes == 2
         assert weight[1] > 0.75  # 0.9 but for the floor under the weight of the slab
 
     def test_its_mass_is_in_the_evidence(self) -> None:
         # The prior is flat over both: the evidences with and without the spike differ by log 10.
-        assert fit(Search(20_000)).log_z - fit(None).log_z == pytest.approx(np.log(10), abs=0.1)
+        assert fit(SEARCH).log_z - fit(None).log_z == pytest.approx(np.log(10), abs=0.1)
 
     def test_one_mode_has_no_other_peak(self) -> None:
         def slab(x: jax.Array) -> LogTerms:
@@ -59,9 +63,8 @@ class TestSearch:
 
         seeds = np.random.SeedSequence(4).spawn(2)
         particles = slab_draws(seeds[0], 256)
-        found = fit_mixture(
-            pma.GeometricPath(slab), particles, prior_draws, seeds[1], Search(20_000)
-        )
+        target = TargetDensity(pma.GeometricPath(slab), 256)
+        found = fit_mixture(target, particles, prior_draws, seeds[1], SEARCH)
         assert found.modes == 1
 
 
@@ -76,7 +79,11 @@ def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
     particles = tops[0] + 0.3 * np.random.default_rng(seeds[0]).normal(size=(256, D))
     once, thrice = (
         fit_mixture(
-            pma.GeometricPath(terms), particles, prior_draws, seeds[1], Search(20_000, rounds)
+            TargetDensity(pma.GeometricPath(terms), 256),
+            particles,
+            prior_draws,
+            seeds[1],
+            replace(SEARCH, rounds=rounds),
         ).evaluations
         for rounds in (0, 2)
     )
@@ -85,7 +92,7 @@ def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
 
 
 def test_the_search_is_counted() -> None:
-    assert fit(Search(20_000)).evaluations >= fit(None).evaluations + 20_000
+    assert fit(SEARCH).evaluations >= fit(None).evaluations + 20_000
 
 
 def test_draws_near_centres() -> None:

@@ -11,6 +11,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.base.contracts import NanDensityError
@@ -230,9 +231,9 @@ class TestModes:
         def undefined(x: jax.Array) -> LogTerms:
             return LogTerms(-0.5 * (x**2).sum(), jnp.nan * x.sum())
 
-        path = pma.GeometricPath(modes.log_terms)
+        target = TargetDensity(pma.GeometricPath(modes.log_terms), 64)
         position = np.random.default_rng(1).normal(2.97, 0.3, size=(64, D))
-        fitted = fit_mixture(path, position, modes.sample_prior, np.random.SeedSequence(1))
+        fitted = fit_mixture(target, position, modes.sample_prior, np.random.SeedSequence(1))
         broken = replace(fitted, path=replace(fitted.path, log_terms=undefined))
         with pytest.raises(NanDensityError):
             from_mixture(modes, broken, position[None], np.random.SeedSequence(2))

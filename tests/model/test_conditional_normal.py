@@ -119,8 +119,8 @@ def test_pointwise_log_likelihood() -> None:
 
 def test_costly_maps_are_not_used() -> None:
     with pm.Model() as model:
-        b = pm.Normal("b", 0, 1, shape=100)
-        pm.Normal("y", b * pm.HalfNormal("scale", 1), 1, observed=np.zeros(100))
+        b = pm.Normal("b", 0, 1, shape=150)
+        pm.Normal("y", b * pm.HalfNormal("scale", 1), 1, observed=np.zeros(150))
     assert conditional_coordinates(pma.compile_model(model)) is None
 
 

@@ -17,6 +17,7 @@ from pymc_anneal.model.conditional_normal import (
     conditional_coordinates,
 )
 from pymc_anneal.pipeline import run as pipeline_run
+from pymc_anneal.pipeline.coordinates_given_data import largest_distance
 
 RESPONSE = np.array([6.0, -5.0, 4.0, 0.3, -0.2, 0.5, 0.1, -0.7, 0.4, 0.0, -0.3, 0.2])
 # Data from which the prior is not far.
@@ -107,6 +108,13 @@ def test_posteriors_near_to_normal_keep_their_coordinates(monkeypatch) -> None:
         pm.Normal("y", pm.Normal("b", 0, 1, shape=3), 1, observed=[0.5, -0.2, 0.4])
     result = pma.sample_ais(model=model, random_seed=1, progressbar=False)
     assert pma.log_evidence(result).verdict.trusted
+
+
+@pytest.mark.parametrize(
+    ("work", "distance", "limit"), [(1000, 10.0, 5.0), (1000, 4.0, 3.0), (1_000_000, 100.0, 0.5)]
+)
+def test_large_maps_are_for_runs_of_one_step(work, distance, limit) -> None:
+    assert largest_distance(work, distance) == limit
 
 
 def _not_wanted(compiled: object) -> None:

@@ -101,6 +101,20 @@ class TestChoice:
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         assert "mixture" in attrs["reference_costs"] or attrs["path_rejected_because"]
 
+    @pytest.mark.parametrize("costly", [True, False])
+    @pytest.mark.parametrize("transition", ["auto", "hmc"])
+    def test_proposals_from_a_mixture_that_is_near(self, transition, costly, monkeypatch) -> None:
+        """Where gradients take long, unless the user has asked for HMC."""
+        monkeypatch.setattr(pma.CompiledModel, "costly", costly)
+        model, log_evidence = two_modes(0.8, 3, 6.0)
+        idata = run(model, transition=transition, random_seed=1)
+        found, own = pma.log_evidence(idata), costly and transition == "auto"
+        assert attributes(idata)["transition"] == ("IndependenceMetropolis" if own else "HMC")
+        assert found.verdict.trusted
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+        accepted = np.asarray(group(idata, "annealing")["accept_rate"])
+        assert accepted.mean() > 0.5
+
     def test_the_prior_where_there_is_nothing_to_learn(self) -> None:
         with pm.Model() as model:
             pm.Normal("x", 0, 1, shape=3)

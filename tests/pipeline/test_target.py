@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_evaluations
+from pymc_anneal.pipeline.target import (
+    Choice,
+    RunCandidate,
+    spent_elsewhere,
+    spent_evaluations,
+)
 from tests.pipeline.log_gamma_target import KERNEL, LogGammaTarget
 
 
@@ -58,3 +63,10 @@ class TestSpentEvaluations:
     def test_wasted_attempts_count(self) -> None:
         choice = Choice(FIRST, {"first": FIRST}, "it was too long", wasted=19)
         assert spent_evaluations((choice, Choice(FIRST, {})), FIRST.pilot) == 100 + 19
+
+    def test_those_in_other_coordinates(self) -> None:
+        moved = replace(FIRST, pilot=replace(make_pilot(100), elsewhere=90))
+        fitted = replace(PLAIN, pilot=make_pilot(5), built_from=moved)
+        assert spent_elsewhere(fitted) == 90
+        # The same pilot counts once.
+        assert spent_elsewhere(replace(fitted, pilot=moved.pilot)) == 90

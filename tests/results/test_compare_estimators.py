@@ -40,6 +40,22 @@ class TestCompareEstimators:
         assert table.attrs["verdict"] == "trust: all estimators agree within their errors"
         assert {"ais", "mbar", "thermodynamic_integration", "bridge"} < set(table.index)
 
+    def test_a_way_back_without_a_variance(self) -> None:
+        """From the posterior to the prior in one step, the ratios have no variance."""
+        problem = by_name("conjugate_normal")
+        kernel = pma.HMC(0.3, 3, 1.0)
+        idata = pma.sample_ais(
+            model=problem.build(),
+            steps=1,
+            schedule="linear",
+            transition=kernel,
+            progressbar=False,
+            random_seed=3,
+        )
+        table = compare_estimators(idata)
+        assert table.loc["stepping_stone_backward", "mcse"] == np.inf
+        assert np.isfinite(table.drop("stepping_stone_backward")["mcse"]).all()
+
     def test_ais_is_the_official_estimate(self, short) -> None:
         table, found = compare_estimators(short), pma.log_evidence(short)
         assert table.loc["ais", "log_evidence"] == found.log_evidence

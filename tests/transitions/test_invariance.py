@@ -17,7 +17,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import KernelState, Transition
-from pymc_anneal.transitions import generalized_hmc, hmc, mala, random_walk
+from pymc_anneal.transitions import generalized_hmc, hmc, independence, mala, random_walk
 from tests.cases import (
     SCALE,
     TRANSITIONS,
@@ -109,6 +109,18 @@ def accept_the_inverse_ratio(uniform, log_accept, proposal, current):
     return accept_reject(uniform, -log_accept, proposal, current)
 
 
+def independence_kernel(ratio: float = 1.0) -> pma.IndependenceMetropolis:
+    """Return proposals whose density is raised to a power in the ratio of acceptance."""
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Wrong(pma.GaussianReference):
+        def log_density(self, position):
+            return ratio * super().log_density(position)
+
+    return pma.IndependenceMetropolis(Wrong(np.array([0.5, 1.0]), 1.5 * SCALE))
+
+
 class TestBrokenKernels:
     """The check of invariance can fail."""
 
@@ -121,12 +133,17 @@ class TestBrokenKernels:
             (mala, pma.MALA(1.3, 1, SCALE)),
             (random_walk, pma.RandomWalkMetropolis(1.5, 1, SCALE)),
             (barker, barker.Barker(1.6, SCALE)),
+            (independence, independence_kernel()),
         ],
-        ids=["hmc", "generalized_hmc", "mala", "random_walk", "barker"],
+        ids=["hmc", "generalized_hmc", "mala", "random_walk", "barker", "independence"],
     )
     def test_wrong_acceptance(self, module, kernel, broken, monkeypatch) -> None:
         monkeypatch.setattr(module, "accept_reject", broken)
         assert not is_invariant(compile_and_move(kernel, 0.6, 2), 0.6)
+
+    def test_independence_without_the_density_of_the_proposals(self) -> None:
+        assert is_invariant(compile_and_move(independence_kernel(), 0.6, 2), 0.6)
+        assert not is_invariant(compile_and_move(independence_kernel(0.0), 0.6, 2), 0.6)
 
     def test_mala_with_the_wrong_sign_of_one_drift(self, monkeypatch) -> None:
         # The drift goes downhill on the way there and uphill on the way back.
