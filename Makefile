@@ -28,7 +28,7 @@ demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data
 # imported; the import beforehand prevents two workers from writing it at once, which fails.
 test: $(VENV)/installed-test  ## run the test suite without the slow tests
 	@$(BIN)/python -W ignore -c 'import arviz'
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=0" \
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
 test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
@@ -45,7 +45,7 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=0" \
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
