@@ -7,11 +7,13 @@ sampling with the mixture itself (Cappe, Douc, Guillin, Marin & Robert 2008, eq.
 
     w_j <- sum_i W_i w_j r_j(x_i) / r(x_i),
 
-bounded below, so that no component is given up. Components for modes that no particle has met come
+bounded below, so that no component is given up. The largest mode may have a third component, wider
+along some coordinates (`wider_component.py`). Components for modes that no particle has met come
 from a search (`peaks.py`). Those for skewed tails have the mean and the covariance of the particles
 under the weights ``f / r``, which are large where the mixture is too low.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +32,9 @@ from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
-from pymc_anneal.adaptation.target_density import COSTLY_BATCH, TargetDensity
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
+from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
@@ -64,6 +68,8 @@ _LEAST_PEAK, _NEW_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
 _LEAST_MASS, _MAX_FAILURES = 1e-3, 2
 # Discrepancy from which components are added for tails, and their number.
 _FAR, _MAX_TAILS = 0.3, 3
+# Share of the wider component before the weights are fitted, which it keeps at least.
+_WIDE_SHARE = 0.2
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
@@ -98,12 +104,13 @@ def fit_to_particles(
     search = _search(compiled, len(position), evaluations) if order == SMOOTH else None
     size = COSTLY_BATCH if compiled.costly else len(position)
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
-    return fit_mixture(target, position, compiled.sample_prior, seed, search)
+    found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)
+    return fit_mixture(target, *found)
 
 
 def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
     """Return the effort of a search in the dimensions that may have several modes."""
-    dimensions, all_ = compiled.ndim - compiled.unimodal_dimensions, max(compiled.ndim, 1)
+    dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
     least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
     return Search(
@@ -121,6 +128,7 @@ def fit_mixture(
     draw_prior: Sampler,
     seed: np.random.SeedSequence,
     search: Search | None = None,
+    widen: Sequence[int] | np.ndarray = (),
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -136,6 +144,9 @@ def fit_mixture(
         Source of randomness.
     search
         How to search for modes that no particle has met; None: not at all.
+    widen : sequence of int
+        Coordinates along which the largest mode gets a wider component; the others are about normal
+        given these.
 
     Returns
     -------
@@ -144,8 +155,12 @@ def fit_mixture(
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
     mixture = _one_for_each_mode(position, target.gradient(position), label)
-    fitter = _Fitter(target, position, draw_prior)
-    found = fitter.fit(mixture, seed_fit, len(mixture.mean))
+    modes, wide = len(mixture.mean), int(len(widen) > 0)
+    fitter = _Fitter(target, position, draw_prior, wide)
+    if wide:
+        wider = widened(mixture.normals[0], np.asarray(widen))
+        mixture = _with_component(mixture, wider, modes, _WIDE_SHARE)
+    found = fitter.fit(mixture, seed_fit, modes)
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
     found = fitter.add_tails(mixture, found, seed_tails)
@@ -154,22 +169,32 @@ def fit_mixture(
 
 @dataclass(frozen=True)
 class _Fitter:
-    """Fits of mixtures to the same particles, shape ``(n, d)``."""
+    """Fits of mixtures to the same particles, shape ``(n, d)``.
+
+    The first components of each mixture are those of modes; wider ones follow, if there are any.
+    """
 
     target: TargetDensity
     position: np.ndarray
     draw_prior: Sampler
+    wide: int
 
     def fit(
         self, mixture: ModeMixture, seed: np.random.SeedSequence, modes: int
     ) -> FittedReference:
-        """Fit the weights of a mixture whose first components are those of modes; measure it."""
+        """Fit the weights of a mixture, and measure it.
+
+        The wider components keep what they have at least: few draws show what they are for.
+        """
         seed_fit, seed_check = seed.spawn(2)
         target, position = self.target, self.position
         start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
         count = _DRAWS_PER_PARTICLE * len(position)
         draws = draw_start(start, self.draw_prior)(seed_fit, count)
-        found = replace(start, reference=_fit_weights(start, draws, target).with_room())
+        floor = np.full(len(mixture.weight), _LEAST_SHARE)
+        floor[2 * modes : 2 * (modes + self.wide)] = 1.0
+        weighted = _fit_weights(start, draws, target, floor * mixture.weight)
+        found = replace(start, reference=weighted.with_room())
         checked = draw_start(found, self.draw_prior)(seed_check, count)
         return FittedReference(
             path=found,
@@ -207,8 +232,8 @@ class _Fitter:
             if peak is None or not _is_new(peak, found, target):
                 failures += 1
                 continue
-            mixture, failures = _with_component(mixture, peak.normal), 0
-            found = self.fit(mixture, own, len(mixture.mean))
+            mixture, failures = _with_component(mixture, peak.normal, found.modes), 0
+            found = self.fit(mixture, own, found.modes + 1)
         return mixture, found
 
     def add_tails(
@@ -222,7 +247,7 @@ class _Fitter:
             weight = normalised(fits[-1].log_ratio_particles)
             scale = estimate_scale(self.position, weight, largest=MAX_DENSE)
             normal = GaussianReference(weight @ self.position, scale)
-            mixture = _with_component(mixture, normal)
+            mixture = _with_component(mixture, normal, len(mixture.mean))
             fits.append(self.fit(mixture, own, found.modes))
         return min(fits, key=lambda fit: fit.discrepancy)
 
@@ -241,10 +266,13 @@ def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
 
 
-def _with_component(mixture: ModeMixture, normal: GaussianReference) -> ModeMixture:
-    """Return a mixture with a normal component and its Student-t companion more."""
-    weight = np.concatenate([(1 - _NEW_SHARE) * mixture.weight, _NEW_SHARE * _SHARES])
-    return ModeMixture.at([*mixture.normals, normal], weight)
+def _with_component(
+    mixture: ModeMixture, normal: GaussianReference, place: int, share: float = _NEW_SHARE
+) -> ModeMixture:
+    """Return a mixture with one more normal component and its Student-t companion at a place."""
+    normals = mixture.normals
+    weight = np.insert((1 - share) * mixture.weight, 2 * place, share * _SHARES)
+    return ModeMixture.at([*normals[:place], normal, *normals[place:]], weight)
 
 
 def _one_for_each_mode(position: np.ndarray, slope: np.ndarray, label: np.ndarray) -> ModeMixture:
@@ -255,8 +283,13 @@ def _one_for_each_mode(position: np.ndarray, slope: np.ndarray, label: np.ndarra
     return ModeMixture.at(normals, weight / weight.sum())
 
 
-def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) -> ModeMixture:
-    """Return the reference of a path with weights fitted to its draws, shape ``(m, d)``."""
+def _fit_weights(
+    path: ReferencePath, draws: np.ndarray, target: TargetDensity, least: np.ndarray
+) -> ModeMixture:
+    """Return the reference of a path with weights fitted to its draws, shape ``(m, d)``.
+
+    They are at least ``least``, before they are made to sum to one.
+    """
     mixture = mixture_of(path)
     first = mixture.weight
     log_each = mixture.evaluate_components(draws) - np.log(first)[:, None]
@@ -267,7 +300,7 @@ def _fit_weights(path: ReferencePath, draws: np.ndarray, target: TargetDensity) 
     for _ in range(_ITERATIONS):
         log_mixture = _defended(path, log_each, log_prior, weight)
         share = np.exp(log_each + np.log(weight)[:, None] - log_mixture)
-        weight = np.maximum(share @ importance, _LEAST_SHARE * first)
+        weight = np.maximum(share @ importance, least)
         weight = weight / weight.sum()
     return replace(mixture, weight=weight)
 

@@ -41,7 +41,7 @@ def maximise(
 
 
 def maximise_compiled(
-    function: Callable[[np.ndarray], tuple[jax.Array, jax.Array]], start: np.ndarray, **options: Any
+    function: Callable[[np.ndarray], tuple[Any, Any]], start: np.ndarray, **options: Any
 ) -> Maximum:
     """Climb to a local maximum of a function given with its gradient, both compiled."""
 

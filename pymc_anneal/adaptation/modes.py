@@ -47,35 +47,58 @@ def group_by_mode(
     """
     spread = position.std(axis=0)
     scaled = position / np.where(spread > 0, spread, 1.0)
-    pairs = _neighbour_pairs(scaled)
-    kept = pairs[~_separated_by_valley(log_density, position, pairs)]
-    n = len(position)
-    graph = coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(n, n))
-    _, label = connected_components(graph, directed=False)
+    label = _components(log_density, position, _neighbours(scaled))
     small = np.bincount(label)[label] < _LEAST
     if 0 < small.mean() <= _MAX_ALONE:
-        found = np.full(n, -1)
+        found = np.full(len(label), -1)
         found[~small] = _by_size(label[~small])
         return found
     return _by_size(_join_small(label, scaled))
 
 
-def _neighbour_pairs(position: np.ndarray) -> np.ndarray:
-    """Return each pair of neighbours once, shape ``(pairs, 2)``."""
+def _neighbours(position: np.ndarray) -> np.ndarray:
+    """Return the nearest neighbours of each particle, the nearest first, shape ``(n, k)``."""
     count = min(_NEIGHBOURS, len(position) - 1)
     _, near = KDTree(position).query(position, count + 1)
-    first = np.repeat(np.arange(len(position)), count)
-    pairs = np.stack([first, near[:, 1:].ravel()], axis=1)
-    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    return np.asarray(near.reshape(len(position), -1)[:, 1:])
+
+
+def _components(
+    log_density: Callable[[np.ndarray], np.ndarray], position: np.ndarray, near: np.ndarray
+) -> np.ndarray:
+    """Return the component of each particle, shape ``(n,)``.
+
+    Lines to the nearest neighbours come first, and lines within a component are left out: they
+    could not change it.
+    """
+    label, height = np.arange(len(position)), log_density(position)
+    for neighbour in near.T:
+        pairs = np.stack([np.arange(len(position)), neighbour], axis=1)
+        pairs = np.unique(np.sort(pairs[label[pairs[:, 0]] != label[pairs[:, 1]]], axis=1), axis=0)
+        valley = _separated_by_valley(log_density, position, height, pairs)
+        label = _join(label, pairs[~valley])
+    return label
+
+
+def _join(label: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return labels after the components of each pair, shape ``(m, 2)``, are joined."""
+    n, ends = len(label), label[pairs]
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1][label])
 
 
 def _separated_by_valley(
-    log_density: Callable[[np.ndarray], np.ndarray], position: np.ndarray, pairs: np.ndarray
+    log_density: Callable[[np.ndarray], np.ndarray],
+    position: np.ndarray,
+    height: np.ndarray,
+    pairs: np.ndarray,
 ) -> np.ndarray:
+    """Return whether a valley separates each pair, shape ``(m,)``."""
+    if not len(pairs):
+        return np.zeros(0, dtype=bool)
     parts = np.array_split(pairs, -(-pairs.size * position.shape[1] // _LARGEST_PART))
     lowest = np.concatenate([_lowest_between(log_density, position[part]) for part in parts])
-    ends = log_density(position)[pairs].min(axis=1)
-    return np.asarray(~(lowest >= ends - _DEPTH))
+    return np.asarray(~(lowest >= height[pairs].min(axis=1) - _DEPTH))
 
 
 def _lowest_between(

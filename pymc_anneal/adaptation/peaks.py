@@ -13,22 +13,18 @@ Where the target is far above the mixture, the search climbs to the top, and the
 gives the scale of a new component; its weight shows whether the peak holds mass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
-from pymc_anneal.base.programs import forgettable
 from pymc_anneal.model.branches import Branches
-from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.mixture_reference import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
@@ -224,14 +220,8 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak 
     Peak or None
         None if there is no peak with curvature in all directions.
     """
-
-    def function(x: np.ndarray) -> tuple[jax.Array, jax.Array]:
-        target.evaluations += 1
-        found: tuple[jax.Array, jax.Array] = _value_and_slope(target.path, x)
-        return found
-
-    top = maximise_compiled(function, start, maxiter=_MAX_ITERATIONS)
-    scale = scale_of_curvature(_curvature(function, top.position, spread))
+    top = maximise_compiled(target.value_and_gradient_at, start, maxiter=_MAX_ITERATIONS)
+    scale = scale_of_curvature(_curvature(target, top.position, spread))
     if scale is None:
         return None
     normal = GaussianReference(top.position, scale)
@@ -239,26 +229,12 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak 
     return Peak(normal, top.value - at_top)
 
 
-def _curvature(
-    function: Callable[[np.ndarray], tuple[jax.Array, jax.Array]],
-    top: np.ndarray,
-    spread: np.ndarray,
-) -> np.ndarray:
+def _curvature(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Return minus the second derivatives at a top, shape ``(d, d)``, by central differences.
 
     The compiler takes longer for exact ones than all differences do.
     """
     steps = _DIFFERENCE * np.diag(spread)
-    slopes = [[np.asarray(function(top + side * h)[1]) for h in steps] for side in (1, -1)]
-    curvature = -(np.array(slopes[0]) - slopes[1]) / (2 * _DIFFERENCE * spread[:, None])
+    above, below = np.split(target.gradient(np.concatenate([top + steps, top - steps])), 2)
+    curvature = -(above - below) / (2 * _DIFFERENCE * spread[:, None])
     return np.asarray(curvature + curvature.T) / 2
-
-
-@forgettable
-@jax.jit
-def _value_and_slope(path: GeometricPath, position: np.ndarray) -> tuple[jax.Array, jax.Array]:
-    return jax.value_and_grad(partial(_log_density, path))(jnp.asarray(position))
-
-
-def _log_density(path: GeometricPath, position: jax.Array) -> jax.Array:
-    return path.log_terms(position).log_posterior

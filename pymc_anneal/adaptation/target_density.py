@@ -3,17 +3,15 @@
 Programs are compiled for a size of batch; what they cost is counted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-import jax
 import numpy as np
 
 from pymc_anneal.adaptation.particles import evaluate, value_and_gradient
+from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
 from pymc_anneal.paths.geometric import GeometricPath
-
-# Positions in a batch of a costly density: of more, memory takes longer than arithmetic.
-COSTLY_BATCH = 32
 
 
 @dataclass
@@ -40,9 +38,8 @@ class TargetDensity:
     def evaluate(self, position: np.ndarray) -> LogTerms:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""
         self.evaluations += len(position)
-        batches = [evaluate(self.path, batch) for batch in _batches(position, self.size)]
-        joined: LogTerms = jax.tree.map(lambda *b: np.concatenate(b)[: len(position)], *batches)
-        return joined
+        found: LogTerms = map_batches(partial(evaluate, self.path), position, self.size)
+        return found
 
     def evaluate_draws(self, position: np.ndarray) -> LogTerms:
         """Evaluate at draws of a reference, where the density has to be a number or zero."""
@@ -57,18 +54,22 @@ class TargetDensity:
     def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log density and its gradient, shapes ``(n,)`` and ``(n, d)``."""
         self.evaluations += len(position)
-        found = [value_and_gradient(self.path, b, 1.0) for b in _batches(position, self.size)]
-        value, slope = (np.concatenate(part)[: len(position)] for part in zip(*found, strict=True))
-        return value, slope
+        function = partial(value_and_gradient, self.path, beta=1.0)
+        found: tuple[np.ndarray, np.ndarray] = map_batches(function, position, self.size)
+        return found
+
+    def value_and_gradient_at(self, position: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density at one position, and its gradient, shape ``(d,)``.
+
+        A small batch takes less time than the compiler for one position.
+        """
+        size = self.size if self.size <= COSTLY_BATCH else 1
+        values, slopes = replace(self, size=size).value_and_gradient(position[None])
+        self.evaluations += 1
+        return float(values[0]), slopes[0]
 
     def gradient(self, position: np.ndarray) -> np.ndarray:
         """Return the gradient, shape ``(n, d)``; NaN where the density has none."""
         if not self.gradients:
             return np.full(position.shape, np.nan)
         return self.value_and_gradient(position)[1]
-
-
-def _batches(position: np.ndarray, size: int) -> list[np.ndarray]:
-    """Cut positions into batches, the last one filled up with its last row."""
-    padded = np.pad(position, ((0, -len(position) % size), (0, 0)), mode="edge")
-    return np.split(padded, len(padded) // size)

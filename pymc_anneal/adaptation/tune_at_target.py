@@ -1,15 +1,19 @@
 """Tuning of a transition at ``beta = 1``, from particles of the posterior."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from pymc_anneal.adaptation.particles import ParticleSystem
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.tuning import by_temperature
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.tuning import Tuner, by_temperature
+from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import keys_of
+from pymc_anneal.paths.geometric import GeometricPath
 
 # Rounds of tuning, with three pairs of moves each: the step size is found from a guess.
 ROUNDS, _PAIRS = 4, 3
@@ -55,16 +59,13 @@ def tune_at_target(
         candidates = particles.tuner.candidates(_PAIRS)
         particles = particles.move_and_tune(path, 1.0, next(keys), candidates).keep_best()
         evaluations += particles.evaluations(candidates)
-    return _at_target(replace(survey, evaluations=evaluations), particles)
+    moved = np.asarray(particles.state.position)
+    return _at_target(replace(survey, evaluations=evaluations), particles.tuner, moved)
 
 
 @double_precision
 def rescale_at_target(
-    survey: Pilot,
-    path: Path,
-    transition: Transition,
-    position: np.ndarray,
-    seed: np.random.SeedSequence,
+    survey: Pilot, path: GeometricPath, transition: Transition, position: np.ndarray
 ) -> Pilot:
     """Set the scale of a transition to the spread of particles, for runs of a step or two.
 
@@ -72,26 +73,23 @@ def rescale_at_target(
 
     Parameters
     ----------
-    survey, path, transition, position, seed
+    survey, path, transition, position
         As for :func:`tune_at_target`.
     """
-    seed_numpy, seed_jax = seed.spawn(2)
-    rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
-    particles = ParticleSystem.create(path, transition, next(keys), position)
-    particles = particles.resample(path, 1.0, np.zeros(len(position)), rng)
-    tuner = particles.tuner.shortest()
-    evaluations = survey.evaluations + len(position)
-    return _at_target(replace(survey, evaluations=evaluations), replace(particles, tuner=tuner))
+    target = TargetDensity(path, COSTLY_BATCH)
+    slope = partial(target.gradient, position)
+    tuner = Tuner.create(transition, position).rescale(position, np.ones(len(position)), slope)
+    spent = survey.evaluations + target.evaluations
+    return _at_target(replace(survey, evaluations=spent), tuner.shortest(), position)
 
 
-def _at_target(survey: Pilot, particles: ParticleSystem) -> Pilot:
+def _at_target(survey: Pilot, tuner: Tuner, position: np.ndarray) -> Pilot:
     """Return a survey that ends with other particles and their transition."""
-    tuner = particles.tuner
     return replace(
         survey,
         transition=by_temperature([1.0], [tuner]),
         tau=np.append(survey.tau[:-1], tuner.tau),
         cost=np.append(survey.cost[:-1], tuner.cost),
         accept_rate=np.append(survey.accept_rate[:-1], tuner.accept_rate),
-        position=np.asarray(particles.state.position),
+        position=position,
     )

@@ -94,9 +94,9 @@ class CompiledModel:
     _data: FrozenData = field(repr=False)
 
     @property
-    def unimodal_dimensions(self) -> int:
-        """Number of coordinates whose density given the others is known to have one mode."""
-        return 0
+    def unimodal_columns(self) -> np.ndarray:
+        """Coordinates whose density given the others is known to have one mode, shape ``(k,)``."""
+        return np.zeros(0, dtype=int)
 
     @property
     def costly(self) -> bool:

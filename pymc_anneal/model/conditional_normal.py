@@ -27,6 +27,7 @@ import numpy as np
 
 from jax.tree_util import Partial
 
+from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.branches import Branches
@@ -116,9 +117,9 @@ class ConditionalCoordinates:
         return self._map.predictor.columns
 
     @property
-    def unimodal_dimensions(self) -> int:
-        """Number of latent variables, if the likelihood is log-concave in them, or 0."""
-        return len(self.columns) if self._map.predictor.log_concave else 0
+    def unimodal_columns(self) -> np.ndarray:
+        """Places of the latent variables, if the likelihood is log-concave in them, or none."""
+        return self.columns if self._map.predictor.log_concave else self.columns[:0]
 
     @property
     def work(self) -> int:
@@ -141,12 +142,12 @@ class ConditionalCoordinates:
     @double_precision
     def to_model(self, centre: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Map coordinates to positions in the model, both of shape ``(n, d)``."""
-        return np.asarray(self._backward(centre, y))
+        return np.asarray(map_batches(partial(self._backward, centre), y, COSTLY_BATCH))
 
     @double_precision
     def from_model(self, centre: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Map positions in the model to coordinates, both of shape ``(n, d)``."""
-        return np.asarray(self._forward(centre, x))
+        return np.asarray(map_batches(partial(self._forward, centre), x, COSTLY_BATCH))
 
     @cached_property
     def _program(self) -> SharedProgram:
@@ -215,9 +216,9 @@ class ConditionalModel(CompiledModel):
         return self._coordinates.from_model(self._centre, position)
 
     @property
-    def unimodal_dimensions(self) -> int:
-        """Number of latent normal variables, if the likelihood is log-concave in them."""
-        return self._coordinates.unimodal_dimensions
+    def unimodal_columns(self) -> np.ndarray:
+        """Places of the latent variables, if the likelihood is log-concave in them, or none."""
+        return self._coordinates.unimodal_columns
 
     @property
     def costly(self) -> bool:

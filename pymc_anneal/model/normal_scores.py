@@ -22,6 +22,9 @@ from pymc.logprob.transforms import LogTransform
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.parents import known_values
 
+# Angle that equals its tangent to the last digit.
+_SMALL = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class NormalScores:
@@ -54,8 +57,10 @@ class NormalScores:
     def backward(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Map scores to logarithms; return the vector, shape ``(d,)``, and ``log |dr / dz|``."""
         z = x[self.columns]
-        # From the nearer tail, where Phi is accurate.
-        lower = jnp.log(jnp.tan(jnp.pi / 2 * jnp.exp(log_ndtr(-jnp.abs(z)))))
+        # From the nearer tail, where Phi is accurate; it underflows below -37, its logarithm not.
+        log_tail = log_ndtr(-jnp.abs(z))
+        angle = jnp.maximum(jnp.pi / 2 * jnp.exp(log_tail), _SMALL)
+        lower = jnp.log(jnp.pi / 2) + log_tail + jnp.log(jnp.tan(angle) / angle)
         r = jnp.where(z < 0, lower, -lower)
         log_density = jnp.log(2 / jnp.pi) - jnp.logaddexp(r, -r)
         log_volume = (norm.logpdf(z) - log_density).sum()

@@ -12,7 +12,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.distance_from_normal import distance_from_normal
 from pymc_anneal.adaptation.plan import NEAR
-from pymc_anneal.adaptation.target_density import COSTLY_BATCH
+from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.conditional_normal import ConditionalCoordinates, conditional_coordinates
 from pymc_anneal.model.derivatives import SMOOTH
@@ -26,7 +26,7 @@ _FAR = 8.0
 # Share of this discrepancy that may be left: the density takes longer to evaluate.
 _GAIN = 0.5
 # Discrepancy up to which a run takes a step or two, and the transition need not be tuned.
-_ONE_STEP = 0.5
+_ONE_STEP = 1.0
 # Multiplications of a map that may be evaluated for moves; larger ones serve runs of one step. The
 # density of a model takes a few thousand to a hundred thousand.
 _MOST_WORK = 150_000
@@ -38,10 +38,10 @@ def given_data(
     session: Session,
     base: ModelTarget,
     surveyed: RunCandidate,
-    known: tuple[ModelTarget, RunCandidate],
+    known: RunCandidate,
     transition: Transition,
     seed: np.random.SeedSequence,
-) -> tuple[ModelTarget, RunCandidate]:
+) -> tuple[tuple[ModelTarget, RunCandidate] | None, int]:
     """Choose between known coordinates and those of latent normal variables given the data.
 
     Parameters
@@ -51,7 +51,7 @@ def given_data(
     base, surveyed
         The model in non-centred coordinates, and the run from the prior with a survey there.
     known
-        The model in the coordinates chosen so far, and the run with its particles there.
+        The run in the coordinates chosen so far, with the particles of the survey there.
     transition
         The transition, for the tuning.
     seed
@@ -59,32 +59,32 @@ def given_data(
 
     Returns
     -------
-    tuple of ModelTarget and RunCandidate
-        The known one, unless the others bring the posterior near to a normal distribution.
+    found : tuple of ModelTarget and RunCandidate, or None
+        The model in these coordinates and the run with its particles there; None unless they bring
+        the posterior near to a normal distribution.
+    evaluations : int
+        What the choice took, if it was against them.
     """
     if base.compiled.derivatives.order < SMOOTH:
-        return known
+        return None, 0
     seeds = seed.spawn(4)
-    distance, spent = distance_from_normal(_path(known[1]), _position(known[1]), seeds[0])
-    kept = known[0], _charged(known[1], spent)
-    if distance < _FAR:
-        return kept
-    coordinates = conditional_coordinates(base.compiled)
+    distance, spent = distance_from_normal(_path(known), _position(known), seeds[0])
+    coordinates = conditional_coordinates(base.compiled) if distance >= _FAR else None
     if coordinates is None:
-        return kept
+        return None, spent
     chosen, candidate, position = _mapped(base, coordinates, _position(surveyed), seeds[1])
     with explaining_nan(chosen):
         nearer, more = distance_from_normal(_path(candidate), position, seeds[2], COSTLY_BATCH)
         if nearer > largest_distance(coordinates.work, distance):
-            return known[0], _charged(kept[1], more)
+            return None, spent + more
         assert surveyed.pilot is not None
-        found = surveyed.pilot, candidate, transition, position, seeds[3]
+        found = surveyed.pilot, candidate, transition, position
         if nearer <= _ONE_STEP:
             tuned = session.rescale_at_target(*found)
         else:
-            tuned = session.tune_at_target(*found, rounds=_ROUNDS)
+            tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
     tuned = replace(tuned, elsewhere=surveyed.pilot.evaluations)
-    return chosen, _charged(replace(candidate, pilot=tuned), spent + more)
+    return (chosen, replace(candidate, pilot=tuned, fit_evaluations=spent + more)), 0
 
 
 def largest_distance(work: int, distance: float) -> float:
@@ -117,10 +117,6 @@ def _mapped(
     moved[:, coordinates.columns] = np.random.default_rng(seed).standard_normal(shape)
     target = replace(base, compiled=chosen)
     return target, target.candidate(), moved
-
-
-def _charged(candidate: RunCandidate, evaluations: int) -> RunCandidate:
-    return replace(candidate, fit_evaluations=candidate.fit_evaluations + evaluations)
 
 
 def _path(candidate: RunCandidate) -> GeometricPath:

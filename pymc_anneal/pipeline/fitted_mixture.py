@@ -33,9 +33,9 @@ from pymc_anneal.transitions.independence import IndependenceMetropolis
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
 # from the mixture whatever it costs: the path from the prior would pass them by as well.
 _UNMET = 1e-3
-# Discrepancy up to which proposals from the mixture may serve as transitions: half are accepted.
+# Discrepancy up to which proposals from the mixture may serve as transitions: a third are accepted.
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long.
-_BY_PROPOSALS = 0.5
+_BY_PROPOSALS = 1.0
 # Share of the particles that may stay where they are, on average: so many proposals are made.
 _STAY = 0.05
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at

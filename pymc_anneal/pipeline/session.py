@@ -24,6 +24,7 @@ from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, open_stage_lo
 from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.workers import check_executor
+from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.call_budget import CallBudget
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate, Target
@@ -148,10 +149,10 @@ class Session:
         candidate: RunCandidate,
         transition: Transition,
         position: np.ndarray,
-        seed: np.random.SeedSequence,
     ) -> Pilot:
         """Set the scale of the transition in other coordinates, for runs of a step or two."""
-        found = survey, candidate.path, transition, position, seed_sequence(seed)
+        assert isinstance(candidate.path, GeometricPath)
+        found = survey, candidate.path, transition, position
         return self.log.stage("Tuning", partial(rescale_at_target, *found))
 
     def _pilot(

@@ -23,6 +23,7 @@ from pymc_anneal.pipeline.rounds import (
 )
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_elsewhere, spent_evaluations
+from pymc_anneal.transitions.independence import IndependenceMetropolis
 
 # Trials until the log weights are even enough to plan by.
 _MAX_TRIALS = 4
@@ -75,7 +76,9 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     spent = spent_evaluations((Choice(candidate, {}),), pilot) - spent_elsewhere(candidate)
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
-    bounds = single / _NEAR_VARIANCE, single / _LEAST_VARIANCE
+    # Proposals from the reference do not leave its tails: further steps would gain little.
+    least = _NEAR_VARIANCE if _proposes_reference(pilot) else _LEAST_VARIANCE
+    bounds = single / _NEAR_VARIANCE, single / least
     steps = np.clip(_RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
     plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
     wanted = max(plan.steps, int(np.ceil(steps)))
@@ -84,6 +87,10 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     planned = max(1, int(min(wanted, affordable)))
     note = _describe_cut(session, replace(plan, steps=wanted), planned, plan.particles)
     return replace(plan, steps=planned, predicted_seconds=seconds * planned, note=note)
+
+
+def _proposes_reference(pilot: Pilot) -> bool:
+    return isinstance(pilot.transition, IndependenceMetropolis)
 
 
 def _step_seconds(session: Session, pilot: Pilot) -> float:

@@ -130,9 +130,12 @@ def _tail_of_the_way_back(ladder: Ladder[np.ndarray]) -> float:
     """Return the largest Pareto k of the ratios of densities to those of the temperature before.
 
     A large step to a lower temperature, where the density is wider, has ratios without a variance.
+    Particles of zero weight are excluded.
     """
-    ratios = ladder.log_weight[1:] - ladder.log_ratio_down[1:]
-    return max(weight_pareto_k(ratio) for ratio in ratios)
+    alive = np.isfinite(ladder.log_weight)
+    zero = np.full_like(ladder.log_weight, -np.inf)
+    ratios = np.subtract(ladder.log_weight, ladder.log_ratio_down, out=zero, where=alive)
+    return max(weight_pareto_k(ratio) for ratio in ratios[1:])
 
 
 def _further_rows(

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from scipy import stats
+
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
@@ -87,6 +89,44 @@ class TestFit:
         unseen = replace(blind, log_ratio_particles=ratio)
         assert blind.modes == 1
         assert unseen.discrepancy > 1 > found.discrepancy
+
+
+class TestWiderComponent:
+    """Forty coordinates that are normal, and one with an exponential tail."""
+
+    COUNT = 40
+    PRIOR_SD = np.repeat([10.0, 3.0], [1, COUNT])
+
+    def _terms(self, x: jax.Array) -> LogTerms:
+        # log(y) of y ~ Gamma(2): exp(2 t - e^t), about exp(2 t) on the left.
+        log_prior = jax.scipy.stats.norm.logpdf(x, 0, self.PRIOR_SD).sum()
+        log_posterior = 2 * x[0] - jnp.exp(x[0]) - 0.5 * (x[1:] ** 2).sum()
+        return LogTerms(log_prior, log_posterior - log_prior)
+
+    def _draw_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        return np.random.default_rng(seed).normal(0, self.PRIOR_SD, (draws, 1 + self.COUNT))
+
+    def _posterior(self, draws: int) -> np.ndarray:
+        rng = np.random.default_rng(4)
+        e = rng.normal(size=(draws, self.COUNT))
+        return np.column_stack([np.log(rng.gamma(2.0, size=draws)), e])
+
+    def _log_ratio_in_tail(self, widen: list[int]) -> np.ndarray:
+        """Return posterior over mixture, in nats, where the posterior has a probability of 1e-4."""
+        target = TargetDensity(pma.GeometricPath(self._terms), 64)
+        seed = np.random.SeedSequence(5)
+        found = fit_mixture(target, self._posterior(256), self._draw_prior, seed, None, widen=widen)
+        tail = self._posterior(200)
+        tail[:, 0] = np.log(stats.gamma(2).ppf(1e-4))
+        with jax.enable_x64(True):
+            terms = found.path.evaluate(tail)
+            return np.asarray(terms.log_target - terms.log_reference) - found.log_z
+
+    def test_tails_along_few_coordinates(self) -> None:
+        assert np.quantile(self._log_ratio_in_tail([0]), 0.9) < 2.0
+
+    def test_student_t_components_are_not_enough(self) -> None:
+        assert np.quantile(self._log_ratio_in_tail([]), 0.9) > 3.0
 
 
 class TestProfile:

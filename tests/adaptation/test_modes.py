@@ -46,6 +46,21 @@ def test_five_modes() -> None:
     np.testing.assert_array_equal(label, np.repeat(np.arange(5), [60, 50, 40, 30, 20]))
 
 
+def test_lines_within_a_component_are_not_evaluated() -> None:
+    """Five points on one line or two for each particle, not on those to all neighbours."""
+    centres = np.array([[0.0, 0], [7, 7]])
+    log_density, position = mixture(centres, 1.0, [150, 106])
+    evaluated = 0
+
+    def counted(x: np.ndarray) -> np.ndarray:
+        nonlocal evaluated
+        evaluated += len(x)
+        return log_density(x)
+
+    np.testing.assert_array_equal(group_by_mode(counted, position), np.repeat([0, 1], [150, 106]))
+    assert evaluated < 256 * (1 + 5 * 1.5)
+
+
 def test_a_ring_is_one_mode() -> None:
     # No line across stays high, lines between neighbours do.
     rng = np.random.default_rng(11)

@@ -36,3 +36,13 @@ def test_without_gradients() -> None:
     target = TargetDensity(pma.GeometricPath(terms), 10, gradients=False)
     assert np.isnan(target.gradient(POSITION)).all()
     assert target.evaluations == 0
+
+
+@pytest.mark.parametrize("size", [1, 4, 256])
+def test_one_position(size) -> None:
+    target, x = TargetDensity(pma.GeometricPath(terms), size), POSITION[0]
+    with jax.enable_x64(True):
+        value, slope = target.value_and_gradient_at(x)
+    assert value == pytest.approx((-0.5 * x**2 + np.sin(x)).sum(), rel=1e-12)
+    np.testing.assert_allclose(slope, np.cos(x) - x, rtol=1e-12)
+    assert target.evaluations == 1

@@ -136,5 +136,5 @@ def test_mixtures_are_left_alone() -> None:
 @pytest.mark.parametrize(("build", "count"), [(models.counts, 7), (models.outliers, 0)])
 def test_dimensions_with_one_mode(build, count) -> None:
     base, model = conditional(build)
-    assert model.unimodal_dimensions == count
-    assert base.unimodal_dimensions == 0
+    assert len(model.unimodal_columns) == count
+    assert len(base.unimodal_columns) == 0

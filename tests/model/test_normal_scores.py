@@ -42,6 +42,22 @@ def test_quantiles_of_both_distributions_agree(scores, z) -> None:
     assert float(log_volume) == pytest.approx((stats.norm.logpdf([z, -z]) - log_density).sum())
 
 
+@pytest.mark.parametrize("z", [37.0, 38.0, 60.0, 1e3])
+def test_scores_where_probabilities_underflow(scores, z) -> None:
+    y = jnp.array([0.3, z, -z, 0.1, 0.2])
+
+    def log_volume(y: jax.Array) -> jax.Array:
+        return scores.backward(y)[1]
+
+    x, slope = jax.jit(scores.backward)(y)[0], jax.jit(jax.grad(log_volume))(y)
+    log_r = np.log(np.pi / 2) + stats.norm.logsf(z)
+    np.testing.assert_allclose(np.asarray(x)[1:3] - scores.log_scale, [-log_r, log_r], rtol=1e-12)
+    # The density of log r is exp(-|r|) 2 / pi there.
+    expected = 2 * (stats.norm.logpdf(z) - np.log(2 / np.pi) - log_r)
+    assert float(jax.jit(log_volume)(y)) == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(np.asarray(slope)[1:3], [1 / z, -1 / z], rtol=0.01)
+
+
 def test_models_without_them_are_left_as_they_are() -> None:
     with pm.Model() as model:
         pm.Normal("x")

@@ -111,7 +111,7 @@ def test_posteriors_near_to_normal_keep_their_coordinates(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("work", "distance", "limit"), [(1000, 10.0, 5.0), (1000, 4.0, 3.0), (1_000_000, 100.0, 0.5)]
+    ("work", "distance", "limit"), [(1000, 10.0, 5.0), (1000, 4.0, 3.0), (1_000_000, 100.0, 1.0)]
 )
 def test_large_maps_are_for_runs_of_one_step(work, distance, limit) -> None:
     assert largest_distance(work, distance) == limit

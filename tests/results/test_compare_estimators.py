@@ -1,6 +1,8 @@
 """Several estimators of one run: exact models, errors, and planted faults."""
 
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 import pymc_anneal as pma
@@ -55,6 +57,20 @@ class TestCompareEstimators:
         table = compare_estimators(idata)
         assert table.loc["stepping_stone_backward", "mcse"] == np.inf
         assert np.isfinite(table.drop("stepping_stone_backward")["mcse"]).all()
+
+    def test_particles_of_zero_likelihood(self) -> None:
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 1)
+            pm.Potential("half", pt.switch(x > 0, -0.5 * x**2, -np.inf))
+        kernel = pma.HMC(0.5, 3, 1.0)
+        schedule = {"steps": 4, "schedule": "linear", "transition": kernel}
+        idata = pma.sample_ais(
+            model=model, reference="prior", progressbar=False, random_seed=4, **schedule
+        )
+        table = compare_estimators(idata)
+        exact = np.log(0.5) - 0.5 * np.log(2)
+        assert ((table["log_evidence"] - exact).abs() < 4 * table["mcse"]).all()
+        assert np.isfinite(table["mcse"]).all()
 
     def test_ais_is_the_official_estimate(self, short) -> None:
         table, found = compare_estimators(short), pma.log_evidence(short)

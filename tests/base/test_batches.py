@@ -1,0 +1,20 @@
+"""Evaluation in batches of one size."""
+
+import numpy as np
+import pytest
+
+from pymc_anneal.base.batches import map_batches
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 32])
+def test_all_rows_in_batches_of_one_size(n: int) -> None:
+    position, sizes = np.arange(2.0 * n).reshape(n, 2), []
+
+    def function(x: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        sizes.append(len(x))
+        return x.sum(axis=1), {"square": x**2}
+
+    total, other = map_batches(function, position, 8)
+    np.testing.assert_array_equal(total, position.sum(axis=1))
+    np.testing.assert_array_equal(other["square"], position**2)
+    assert set(sizes) == ({8} if n else {0})
