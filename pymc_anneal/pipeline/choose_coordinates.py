@@ -70,19 +70,22 @@ def choose_coordinates(
     own = spawned(session.seeds.reference, 0) if model is None else seeds[0]
     with explaining_nan(base):
         surveyed = survey(session, base.candidate(), transition, own)
-    chosen, known = (base, surveyed) if model is None else _best_known(target, model, surveyed)
+    chosen, known = base, surveyed
+    if model is not None:
+        chosen, known = _move_to_best(session, target, model, transition, surveyed, seeds[1])
     found, spent = given_data(session, base, surveyed, known, transition, seeds[2])
-    if found is not None:
-        return found
-    if known is not surveyed:
-        known = _tuned(session, chosen, known, transition, seeds[1])
-    return chosen, replace(known, fit_evaluations=known.fit_evaluations + spent)
+    return found or (chosen, replace(known, fit_evaluations=known.fit_evaluations + spent))
 
 
-def _best_known(
-    target: ModelTarget, model: LocationScaleModel, surveyed: RunCandidate
+def _move_to_best(
+    session: Session,
+    target: ModelTarget,
+    model: LocationScaleModel,
+    transition: Transition,
+    surveyed: RunCandidate,
+    seed: np.random.SeedSequence,
 ) -> tuple[ModelTarget, RunCandidate]:
-    """Choose the weights, and map the particles of the survey to their coordinates."""
+    """Choose the weights, and move the particles of the survey to their coordinates."""
     pilot = surveyed.pilot
     assert pilot is not None
     weight = best_weights(model, pilot.position)
@@ -90,22 +93,10 @@ def _best_known(
         return replace(target, compiled=model.non_centred), surveyed
     chosen = target if (weight == 1).all() else replace(target, compiled=model.at(weight))
     position = model.move(pilot.position, weight, chosen.compiled.variables)
-    return chosen, replace(chosen.candidate(), pilot=replace(pilot, position=position))
-
-
-def _tuned(
-    session: Session,
-    target: ModelTarget,
-    candidate: RunCandidate,
-    transition: Transition,
-    seed: np.random.SeedSequence,
-) -> RunCandidate:
-    """Tune the transition of a run in coordinates other than those of its survey."""
-    pilot = candidate.pilot
-    assert pilot is not None
-    with explaining_nan(target):
-        tuned = session.tune_at_target(pilot, candidate, transition, pilot.position, seed)
-    return replace(candidate, pilot=tuned)
+    candidate = chosen.candidate()
+    with explaining_nan(chosen):
+        tuned = session.tune_at_target(pilot, candidate, transition, position, seed)
+    return chosen, replace(candidate, pilot=tuned)
 
 
 def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:

@@ -23,6 +23,9 @@ from pymc_anneal.pipeline.target import RunCandidate
 
 # Discrepancy of the posterior from a normal distribution above which the coordinates are tried.
 _FAR = 8.0
+# Least effort of a run in the other coordinates, in evaluations: about those of the survey for each
+# nat of the discrepancy. Below it, the run takes less time than the compilation of the map.
+_LEAST_EFFORT = 1_000_000
 # Share of this discrepancy that may be left: the density takes longer to evaluate.
 _GAIN = 0.5
 # Discrepancy up to which a run takes a step or two, and the transition need not be tuned.
@@ -68,8 +71,10 @@ def given_data(
     if base.compiled.derivatives.order < SMOOTH:
         return None, 0
     seeds = seed.spawn(4)
+    assert surveyed.pilot is not None
     distance, spent = distance_from_normal(_path(known), _position(known), seeds[0])
-    coordinates = conditional_coordinates(base.compiled) if distance >= _FAR else None
+    worthwhile = distance >= _FAR and distance * surveyed.pilot.evaluations >= _LEAST_EFFORT
+    coordinates = conditional_coordinates(base.compiled) if worthwhile else None
     if coordinates is None:
         return None, spent
     chosen, candidate, position = _mapped(base, coordinates, _position(surveyed), seeds[1])
@@ -77,7 +82,6 @@ def given_data(
         nearer, more = distance_from_normal(_path(candidate), position, seeds[2], COSTLY_BATCH)
         if nearer > largest_distance(coordinates.work, distance):
             return None, spent + more
-        assert surveyed.pilot is not None
         found = surveyed.pilot, candidate, transition, position
         if nearer <= _ONE_STEP:
             tuned = session.rescale_at_target(*found)
