@@ -68,8 +68,9 @@ _LEAST_PEAK, _NEW_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
 _LEAST_MASS, _MAX_FAILURES = 1e-3, 2
 # Discrepancy from which components are added for tails, and their number.
 _FAR, _MAX_TAILS = 0.3, 3
-# Share of the wider component before the weights are fitted, which it keeps at least.
-_WIDE_SHARE = 0.2
+# Share of the wider component before the weights are fitted, which it keeps at least: along all
+# coordinates, and along a part of them, where runs have no moves that bring particles to the tails.
+_WIDE_SHARE, _PARTLY_WIDE_SHARE = 0.1, 0.2
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
 # Iterations of the weights; the first one makes most of the change.
@@ -155,11 +156,10 @@ def fit_mixture(
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
     mixture = _one_for_each_mode(position, target.gradient(position), label)
-    modes, wide = len(mixture.mean), int(len(widen) > 0)
-    fitter = _Fitter(target, position, draw_prior, wide)
-    if wide:
-        wider = widened(mixture.normals[0], np.asarray(widen))
-        mixture = _with_component(mixture, wider, modes, _WIDE_SHARE)
+    modes = len(mixture.mean)
+    if len(widen):
+        mixture = _with_wider_component(mixture, np.asarray(widen))
+    fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes)
     found = fitter.fit(mixture, seed_fit, modes)
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
@@ -273,6 +273,13 @@ def _with_component(
     normals = mixture.normals
     weight = np.insert((1 - share) * mixture.weight, 2 * place, share * _SHARES)
     return ModeMixture.at([*normals[:place], normal, *normals[place:]], weight)
+
+
+def _with_wider_component(mixture: ModeMixture, columns: np.ndarray) -> ModeMixture:
+    """Return a mixture with a component that is wider than the first one along some columns."""
+    modes, d = mixture.mean.shape
+    share = _WIDE_SHARE if len(columns) == d else _PARTLY_WIDE_SHARE
+    return _with_component(mixture, widened(mixture.normals[0], columns), modes, share)
 
 
 def _one_for_each_mode(position: np.ndarray, slope: np.ndarray, label: np.ndarray) -> ModeMixture:
