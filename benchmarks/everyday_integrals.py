@@ -19,15 +19,16 @@ def importance_sampling(
     start: np.ndarray,
     *,
     draws: int = 5_000,
+    batches: int = 20,
     df: float = 5.0,
     final: LogJoint | None = None,
 ) -> tuple[float, float]:
     """Return the log of the integral of a density over R^d, and its standard error.
 
     The proposal, a Student-t distribution with `df` degrees of freedom, begins at the mode found
-    from `start` and is fitted ten times to weighted draws before the 20 batches of `draws` that
-    count. Their density is `final`, if it is given; it may be an unbiased estimate of a density
-    that `log_joint` approximates.
+    from `start` and is fitted ten times to weighted draws before the batches of `draws` that count.
+    Their density is `final`, if it is given; it may be an unbiased estimate of a density that
+    `log_joint` approximates.
     """
     centre, covariance = laplace(log_joint, start)
     rng = np.random.default_rng(1)
@@ -39,7 +40,7 @@ def importance_sampling(
         covariance = (1 - share) * covariance + share * np.cov(u.T, aweights=w)
         centre = (1 - share) * centre + share * (w @ u)
     proposal = (centre, covariance, df)
-    batches = [weighted_draws(final or log_joint, *proposal, draws, rng)[1] for _ in range(20)]
+    batches = [weighted_draws(final or log_joint, *proposal, draws, rng)[1] for _ in range(batches)]
     log_w = np.concatenate(batches)
     w = np.exp(log_w - log_w.max())
     return float(log_w.max() + np.log(w.mean())), float(w.std() / w.mean() / np.sqrt(len(w)))
