@@ -20,7 +20,8 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-from pymc_anneal.adaptation.fit_reference import MAX_DENSE, locate
+from pymc_anneal.adaptation.curvature import locate_by_curvature
+from pymc_anneal.adaptation.fit_reference import MAX_DENSE
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
@@ -155,7 +156,7 @@ def fit_mixture(
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    mixture = _one_for_each_mode(position, target.gradient(position), label)
+    mixture = _one_for_each_mode(target, position, label)
     modes = len(mixture.mean)
     if len(widen):
         mixture = _with_wider_component(mixture, np.asarray(widen))
@@ -282,10 +283,14 @@ def _with_wider_component(mixture: ModeMixture, columns: np.ndarray) -> ModeMixt
     return _with_component(mixture, widened(mixture.normals[0], columns), modes, share)
 
 
-def _one_for_each_mode(position: np.ndarray, slope: np.ndarray, label: np.ndarray) -> ModeMixture:
+def _one_for_each_mode(
+    target: TargetDensity, position: np.ndarray, label: np.ndarray
+) -> ModeMixture:
     """Return a normal and a Student-t component for each mode, weighted by its particles."""
+    slope = target.gradient(position)
     of_mode = [label == mode for mode in range(label.max() + 1)]
-    normals = [GaussianReference(*locate(position[own], slope[own])) for own in of_mode]
+    located = [locate_by_curvature(target, position[own], slope[own]) for own in of_mode]
+    normals = [GaussianReference(*at) for at in located]
     weight = np.concatenate([own.mean() * _SHARES for own in of_mode])
     return ModeMixture.at(normals, weight / weight.sum())
 

@@ -166,13 +166,20 @@ def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndar
         With gradients both are exact for a Gaussian density, from any ``d + 1`` draws.
     """
     scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=MAX_DENSE)
-    finite = np.isfinite(gradient).all(axis=1)
-    if not finite.any():
+    if not np.isfinite(gradient).all(axis=1).any():
         return draws.mean(axis=0), scale
-    # A Newton step from the mean of the draws: exact for a Gaussian, its noise cancels.
+    return newton_step(draws, gradient, scale), scale
+
+
+def newton_step(draws: np.ndarray, gradient: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the end of a Newton step from the mean of draws, shape ``(d,)``.
+
+    It is exact for a Gaussian density of this scale: the noise of the mean cancels.
+    """
+    finite = np.isfinite(gradient).all(axis=1)
     slope = gradient[finite].mean(axis=0)
     step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale**2 * slope
-    return draws[finite].mean(axis=0) + step, scale
+    return np.asarray(draws[finite].mean(axis=0) + step)
 
 
 def _build(

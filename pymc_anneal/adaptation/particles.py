@@ -30,6 +30,7 @@ from pymc_anneal.base.contracts import (
     Scalar,
     StepInfo,
     Transition,
+    log_density_and_gradient,
     rejected_nan,
 )
 from pymc_anneal.base.programs import forgettable
@@ -217,12 +218,7 @@ def _summarise(infos: Sequence[StepInfo]) -> tuple[jax.Array, ...]:
 def _value_and_gradient(
     path: Path, position: jax.Array, beta: Scalar
 ) -> tuple[jax.Array, jax.Array]:
-    def total(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        log_density = path.log_density(path.evaluate(x), beta)
-        return log_density.sum(), log_density
-
-    (_, log_density), slope = jax.value_and_grad(total, has_aux=True)(position)
-    return log_density, slope
+    return log_density_and_gradient(path, position, beta)
 
 
 def value_and_gradient(

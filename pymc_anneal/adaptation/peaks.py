@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
+from pymc_anneal.adaptation.curvature import curvature
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -42,8 +43,6 @@ _BELOW, _MARGIN = 0.05, 2.0
 # Branches that are climbed at a time, all of them if there are no more.
 _BRANCHES = 16
 _MAX_ITERATIONS = 200
-# Step of central differences in units of the scale, where truncation and rounding errors are equal.
-_DIFFERENCE = np.finfo(float).eps ** (1 / 3)
 
 
 @dataclass(frozen=True)
@@ -221,20 +220,9 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak 
         None if there is no peak with curvature in all directions.
     """
     top = maximise_compiled(target.value_and_gradient_at, start, maxiter=_MAX_ITERATIONS)
-    scale = scale_of_curvature(_curvature(target, top.position, spread))
+    scale = scale_of_curvature(curvature(target, top.position, spread))
     if scale is None:
         return None
     normal = GaussianReference(top.position, scale)
     at_top = float(normal.log_density(top.position[None])[0])
     return Peak(normal, top.value - at_top)
-
-
-def _curvature(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return minus the second derivatives at a top, shape ``(d, d)``, by central differences.
-
-    The compiler takes longer for exact ones than all differences do.
-    """
-    steps = _DIFFERENCE * np.diag(spread)
-    above, below = np.split(target.gradient(np.concatenate([top + steps, top - steps])), 2)
-    curvature = -(above - below) / (2 * _DIFFERENCE * spread[:, None])
-    return np.asarray(curvature + curvature.T) / 2

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast
 import jax
 import numpy as np
 
+from pymc_anneal.base.parts import in_parts
+
 # A tree of arrays, whatever its shape: only the path or the kernel that made it knows.
 PyTree: TypeAlias = Any
 # A number or an array of shape (): NumPy's, JAX's or a tracer.
@@ -121,8 +123,27 @@ def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
 
     Particles do not interact, so the gradient of the sum is the gradient of each.
     """
-    slope: jax.Array = jax.grad(lambda x: path.log_density(path.evaluate(x), beta).sum())(position)
+    slope: jax.Array = log_density_and_gradient(path, position, beta)[1]
     return slope
+
+
+def log_density_and_gradient(
+    path: Path, position: jax.Array, beta: Scalar
+) -> tuple[jax.Array, jax.Array]:
+    """Return ``log f_beta``, shape ``(n,)``, and its gradient, shape ``(n, d)``."""
+
+    def total(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        log_density = path.log_density(path.evaluate(x), beta)
+        return log_density.sum(), log_density
+
+    def each(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        (_, log_density), slope = jax.value_and_grad(total, has_aux=True)(x)
+        return log_density, slope
+
+    density = getattr(path, "log_terms", None)
+    found: tuple[jax.Array, jax.Array]
+    found = each(position) if density is None else in_parts(each, position, density)
+    return found
 
 
 class KernelState(NamedTuple):

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from pymc_anneal.base.contracts import LogTerms, Scalar, rejected_nan
+from pymc_anneal.base.parts import in_parts
 from pymc_anneal.paths.references import Reference
 
 
@@ -61,7 +62,8 @@ class GeometricPath:
 
     def evaluate(self, position: jax.Array) -> LogTerms:
         """Return log prior and log likelihood, shape ``(n,)`` each, at ``(n, d)`` positions."""
-        return jax.vmap(self.log_terms)(position)
+        terms: LogTerms = in_parts(jax.vmap(self.log_terms), position, self.log_terms)
+        return terms
 
     def log_density(self, terms: LogTerms, beta: Scalar) -> jax.Array:
         """Return ``log prior + beta V``, shape ``(n,)``; at 0 the log prior, even if V = -inf."""
@@ -118,7 +120,7 @@ class ReferencePath:
 
     def evaluate(self, position: jax.Array) -> ReferenceTerms:
         """Return the log densities of both ends at ``(n, d)`` positions."""
-        terms = jax.vmap(self.log_terms)(position)
+        terms = in_parts(jax.vmap(self.log_terms), position, self.log_terms)
         share = jnp.asarray(self.prior_share, position.dtype)
         log_reference = jnp.logaddexp(
             jnp.log1p(-share) + self.reference.log_density(position),

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from pymc_anneal.adaptation.fit_reference import MAX_DENSE
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 
-# Particles of a survey: a floor, and so many for each coordinate up to a limit, since a dense scale
-# takes more particles than coordinates.
-_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _MOST_PARTICLES = 256, 4, 2048
+# Particles of a survey: a floor, and so many for each coordinate, since a dense scale takes more
+# particles than coordinates. In more dimensions scales come from the curvature, or are diagonal.
+_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _IN_MANY_DIMENSIONS = 256, 4, 512
 
 
 def survey(
@@ -18,5 +19,7 @@ def survey(
 ) -> RunCandidate:
     """Return the run from the prior with a survey as its pilot."""
     ndim = prior.draw_reference(seed, 1).shape[1]
-    particles = min(max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim), _MOST_PARTICLES)
+    particles = max(_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE * ndim)
+    if ndim > MAX_DENSE:
+        particles = _IN_MANY_DIMENSIONS
     return replace(prior, pilot=session.survey(prior, transition, seed, particles))
