@@ -260,8 +260,11 @@ def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates |
     compiled
         The model, its location-scale variables in non-centred coordinates.
     """
+    branches: Branches | None = compiled.branches
+    if branches is None or branches.terms:  # None: in other coordinates already, or with other data
+        return None
     predictor = linear_predictor(compiled)
-    if predictor is None or compiled.branches.terms:
+    if predictor is None:
         return None
     coordinates = ConditionalCoordinates(compiled, predictor)
     return coordinates if coordinates.work <= _MOST_WORK else None

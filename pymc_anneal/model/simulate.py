@@ -5,6 +5,7 @@ the posterior given ``y`` (Grosse, Ancha & Roy 2016). One compilation serves all
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields as dataclass_fields
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import jax
 import numpy as np
 import pymc as pm
 
+from jax.tree_util import Partial
 from pytensor.graph.replace import clone_replace
 
 from pymc_anneal.base.contracts import LogTerms
@@ -60,9 +62,33 @@ def simulate(compiled: CompiledModel, seed: np.random.SeedSequence, draws: int) 
     return Simulation(compiled.unconstrain(free), data)
 
 
+def with_data(compiled: CompiledModel, data: Sequence[np.ndarray]) -> CompiledModel:
+    """Return a model with other observed data, in the coordinates of the model.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    data : sequence of ndarray
+        Values of the observed variables, in the model's order.
+    """
+    fields = {f.name: getattr(compiled, f.name) for f in dataclass_fields(compiled)}
+    log_terms = Partial(_compile_for_new_data(compiled), tuple(data))  # type: ignore[no-untyped-call]
+    return _WithOtherData(**{**fields, "log_terms": log_terms})
+
+
+class _WithOtherData(CompiledModel):
+    """A compiled model with observed data that are arguments of its log density."""
+
+    @property
+    def branches(self) -> None:  # type: ignore[override]
+        """None: they would have to be compiled for all data."""
+        return None
+
+
 # JAX caches its programs by function: the same model must give the same function.
 @lru_cache(maxsize=4)
-def compile_for_new_data(
+def _compile_for_new_data(
     compiled: CompiledModel,
 ) -> Callable[[Sequence[jax.Array], jax.Array], LogTerms]:
     """Compile the log terms as a function of the observed data and the unconstrained vector.
@@ -71,15 +97,7 @@ def compile_for_new_data(
     -------
     Callable
         JAX function of the data, in the model's order, and of ``x`` with shape ``(d,)``.
-
-    Raises
-    ------
-    NotImplementedError
-        The model has a potential, a transform restricts its prior, or an Op has no JAX form.
-    ValueError
-        The model has no observed variable.
     """
-    _check_simulable(compiled)
     model = compiled.model
     observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
     inputs = [value.type() for value in observed]
@@ -92,7 +110,16 @@ def compile_for_new_data(
     return log_terms
 
 
-def _check_simulable(compiled: CompiledModel) -> None:
+def check_simulable(compiled: CompiledModel) -> None:
+    """Raise unless data can be simulated from a model.
+
+    Raises
+    ------
+    NotImplementedError
+        The model has a potential, or a transform restricts its prior.
+    ValueError
+        The model has no observed variable.
+    """
     model = compiled.model
     if model.potentials:
         raise NotImplementedError(

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 
-from jax.tree_util import Partial
 from scipy.stats import binomtest, ttest_1samp
 
 from pymc_anneal.base.arguments import check_count
@@ -35,16 +34,16 @@ from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, check_not_model
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.model.simulate import compile_for_new_data, simulate
-from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.model.simulate import check_simulable, simulate, with_data
+from pymc_anneal.pipeline.choose_path import GeometricChoice
+from pymc_anneal.pipeline.choose_reference import ReferenceName, check_reference
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.reverse import anneal_back
 from pymc_anneal.pipeline.rounds import ForwardStages
-from pymc_anneal.pipeline.run import run_forward
+from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import Seeds, Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
-from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 
 # Level of each of three tests; together they raise a false alarm in about one of 100 calibrations.
@@ -70,7 +69,8 @@ class Calibration:
         estimate of ``both`` directions, whether the interval ``covers`` it, the ``gap`` between
         the upper bound of the reverse and the lower bound of the forward runs (all in nats), the
         ``rank`` of the reverse weights, 1/2 on average, and their ``spread`` about 1/2, 1/4 on
-        average, the ``variance`` of the log weights and the number of ``steps``.
+        average, the ``variance`` of the log weights, the ``reference`` of the runs and their number
+        of ``steps``.
     verdict : Verdict
         ``"calibrated"``, or ``"not calibrated: ..."`` with what to change.
     """
@@ -111,6 +111,7 @@ def calibrate(
     chains: int = 4,
     steps: Steps = "auto",
     target_mcse: float = 0.1,
+    reference: ReferenceName = "auto",
     schedule: ScheduleLike = "variational",
     transition: TransitionName | Transition = "auto",
     cores: int | None = None,
@@ -127,8 +128,9 @@ def calibrate(
     ----------
     n_datasets : int
         Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
-    draws, chains, steps, target_mcse, schedule, transition
-        As for :func:`sample_ais`: the settings to be checked.
+    draws, chains, steps, target_mcse, reference, schedule, transition
+        As for :func:`sample_ais`: the settings to be checked. Variables keep the coordinates of the
+        model, and the search for modes does not climb the terms of sums of densities.
     cores, block_size, executor, checkpoint, random_seed, progressbar
         As for :func:`sample_ais`.
     model : pymc.Model or CompiledModel, optional
@@ -165,9 +167,10 @@ def calibrate(
         block_size=block_size,
         schedule=resolve_schedule(schedule),
     )
+    check_reference(reference)
     compiled = as_compiled(model)
     kernel = choose_transition(transition, compiled)
-    log_terms = compile_for_new_data(compiled)
+    check_simulable(compiled)
     with open_session(
         ModelTarget(compiled),
         settings,
@@ -175,16 +178,15 @@ def calibrate(
         executor=executor,
         checkpoint=checkpoint,
         progressbar=progressbar,
-        choices={"transition": kernel, "n_datasets": n_datasets},
+        choices={"transition": kernel, "reference": reference, "n_datasets": n_datasets},
     ) as session:
         parameters, data = simulate(compiled, session.seeds.prior, n_datasets)
         rows = []
         for i, seed in enumerate(session.seeds.rounds.spawn(n_datasets)):
-            own_data = tuple(d[i] for d in data)
-            path = GeometricPath(Partial(log_terms, own_data))  # type: ignore[no-untyped-call]
-            candidate = RunCandidate("prior", compiled.sample_prior, path)
-            own = replace(session, seeds=Seeds.spawn(seed))
-            rows.append(_compare_directions(own, candidate, kernel, parameters[i]))
+            target = ModelTarget(with_data(compiled, [d[i] for d in data]))
+            own = replace(session, target=target, seeds=Seeds.spawn(seed))
+            forward = _run_forward(own, target, kernel, reference)
+            rows.append(_compare_directions(own, forward, parameters[i]))
             session.display.clear()
     table = pd.DataFrame(rows)
     return Calibration(table, _assess(table))
@@ -212,13 +214,21 @@ def weighted_rank(b: np.ndarray, a: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _compare_directions(
-    session: Session, candidate: RunCandidate, transition: Transition, exact: np.ndarray
-) -> dict[str, Any]:
-    """Run both directions on one data set, and return its row of the table."""
-    forward = run_forward(session, candidate, transition)
+def _run_forward(
+    session: Session, target: ModelTarget, transition: Transition, reference: ReferenceName
+) -> ForwardStages:
+    """Run all stages on one data set."""
+    path = GeometricChoice()
+    forward = run_model(session, target, transition, reference=reference, path=path).forward
     if forward.last.interrupted:
         raise KeyboardInterrupt
+    return forward
+
+
+def _compare_directions(
+    session: Session, forward: ForwardStages, exact: np.ndarray
+) -> dict[str, Any]:
+    """Run back from an exact draw, and return the row of the table."""
     a, b = forward.last.log_weight, _reverse_log_weights(session, forward, exact)
     estimate, both = ais(a), bar(a, b)
     low, high = bootstrap_interval(a, rng=np.random.default_rng(0))
@@ -232,6 +242,7 @@ def _compare_directions(
         "rank": float(rank.mean()),
         "spread": float(np.abs(rank - 0.5).mean()),
         "variance": log_weight_variance(a),
+        "reference": forward.candidate.reference,
         "steps": forward.last.steps,
     }
 

@@ -14,7 +14,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.model.point_density import compile_point_density
-from pymc_anneal.model.simulate import compile_for_new_data, simulate
+from pymc_anneal.model.simulate import simulate, with_data
 from tests.model.models import PRIORS, Y, assert_agrees_with_pymc, build, evaluate, reference
 from tests.problems import PROBLEMS
 
@@ -140,7 +140,7 @@ class TestStructure:
                 compiled.pointwise_log_likelihood(draws)["y"],
                 jax.vmap(compile_point_density(compiled))(draws),
                 simulate(compiled, np.random.SeedSequence(13), 5).data[0],
-                jax.vmap(compile_for_new_data(compiled), (None, 0))([2 * Y], draws),
+                jax.vmap(with_data(compiled, [2 * Y]).log_terms)(draws),
                 *compiled.observed_data().values(),
                 *compiled.constant_data().values(),
             ]

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pymc_anneal.model.compile import compile_model
-from pymc_anneal.model.simulate import compile_for_new_data, simulate
+from pymc_anneal.model.simulate import simulate, with_data
 from tests.model.simulated_models import counts, folded
 
 
@@ -23,11 +23,10 @@ def test_data_follow_their_parameters() -> None:
 
 def test_the_likelihood_takes_other_data() -> None:
     compiled = compile_model(counts())
-    log_terms = compile_for_new_data(compiled)
     with jax.enable_x64(True):
         x = jnp.array([0.3])
-        own = log_terms((np.array([3, 1, 4]),), x)
-        other = log_terms((np.array([0, 1, 9]),), x)
+        own = with_data(compiled, [np.array([3, 1, 4])]).log_terms(x)
+        other = with_data(compiled, [np.array([0, 1, 9])]).log_terms(x)
         expected = compiled.log_terms(x)
     np.testing.assert_allclose(own, expected, rtol=1e-12)
     rate = np.exp(0.3)

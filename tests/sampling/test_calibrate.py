@@ -71,6 +71,13 @@ class TestVerdict:
         assert found.coverage >= 0.9
         assert "verdict: calibrated" in repr(found)
 
+    @pytest.mark.parametrize(("reference", "used"), [("prior", "prior"), ("pilot", "mixture")])
+    def test_the_reference(self, reference, used) -> None:
+        settings = {"reference": reference, "random_seed": 1, **SOUND}
+        found = pma.calibrate(3, model=counts(), **settings)
+        assert (found.table["reference"] == used).all()
+        assert found.table["rank"].between(0, 1).all()
+
     def test_a_wrong_acceptance_ratio(self, monkeypatch) -> None:
         def always(uniform, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
