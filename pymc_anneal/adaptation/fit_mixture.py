@@ -16,6 +16,7 @@ under the weights ``f / r``, which are large where the mixture is too low.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import jax
 import numpy as np
 
 from scipy.special import logsumexp
@@ -64,6 +65,8 @@ _PER_ROUND, _MOST_ROUNDS = 50_000, 16
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
 # fitted, and the largest number of climbs.
 _LEAST_PEAK, _NEW_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
+# Nats by which another fit may lower the mixture where it was high, weights being bounded below.
+_LOWERED = 5.0
 # Share of the evidence that a peak has to hold; climbs in a row to tops that are known, or none,
 # after which the search ends: the others lead there too.
 _LEAST_MASS, _MAX_FAILURES = 1e-3, 2
@@ -220,7 +223,7 @@ class _Fitter:
         near = candidates(
             target, mixture.normals, self.position, self.draw_prior, seed_search, search
         )
-        terms = target.evaluate(near)
+        near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures = 0
         for own in seeds:
@@ -251,6 +254,18 @@ class _Fitter:
             mixture = _with_component(mixture, normal, len(mixture.mean))
             fits.append(self.fit(mixture, own, found.modes))
         return min(fits, key=lambda fit: fit.discrepancy)
+
+
+def _keep_high(
+    found: FittedReference, near: np.ndarray, terms: LogTerms
+) -> tuple[np.ndarray, LogTerms]:
+    """Return the candidates where the target is above the mixture, or may be after another fit.
+
+    At least one is returned, with the log densities of all that are.
+    """
+    height = np.nan_to_num(_log_ratio(found.path, near, terms) - found.log_z, nan=-np.inf)
+    high = height >= min(_LEAST_PEAK - _LOWERED, height.max())
+    return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
 
 
 def _spread_near(mixture: ModeMixture, position: np.ndarray) -> np.ndarray:

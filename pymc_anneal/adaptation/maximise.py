@@ -37,16 +37,10 @@ def maximise(
     **options
         Of SciPy's ``L-BFGS-B``.
     """
-    return maximise_compiled(_compile(function), start, **options)
-
-
-def maximise_compiled(
-    function: Callable[[np.ndarray], tuple[Any, Any]], start: np.ndarray, **options: Any
-) -> Maximum:
-    """Climb to a local maximum of a function given with its gradient, both compiled."""
+    compiled = _compile(function)
 
     def loss(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, slope = function(x)
+        value, slope = compiled(x)
         return -np.asarray(value, dtype=float), -np.asarray(slope, dtype=float)
 
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)

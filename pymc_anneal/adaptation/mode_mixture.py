@@ -22,8 +22,8 @@ from pymc_anneal.paths.references import GaussianReference, Reference, StudentTR
 # Degrees of freedom of the Student-t components.
 _DEGREES_OF_FREEDOM = 5.0
 # Numbers of modes for which programs are compiled; up to some dimension, modes of weight zero take
-# less time than another compilation.
-_ROOM, _ROOM_IF_SMALL, _SMALL = (1, 2, 4, 8, 16, 32), (2, 8, 32), 22
+# less time than another compilation. Five: a mode, a wider component and three for tails.
+_ROOM, _ROOM_IF_SMALL, _SMALL = (1, 2, 4, 8, 16, 32), (5, 32), 22
 # Numbers in the standardised positions of all modes that are computed at a time.
 _LARGEST_PART = 2**22
 
@@ -70,10 +70,10 @@ class ModeMixture:
 
     @property
     def components(self) -> list[Reference]:
-        """The components, normal and Student-t in turn."""
+        """The components of the modes that are there, normal and Student-t in turn."""
         pairs = [
             (n, StudentTReference(n.mean, n.scale, _DEGREES_OF_FREEDOM, n.whitening))
-            for n in self.normals
+            for n in self.without_room().normals
         ]
         return [component for pair in pairs for component in pair]
 
@@ -92,10 +92,11 @@ class ModeMixture:
         return log_components
 
     def evaluate_components(self, position: np.ndarray) -> np.ndarray:
-        """Return `log_components` of many positions, which are evaluated in parts."""
-        parts = np.array_split(position, -(-len(position) * self.mean.size // _LARGEST_PART))
+        """Return `log_components` of the modes that are there, at many positions in parts."""
+        present = self.without_room()
+        parts = np.array_split(position, -(-len(position) * present.mean.size // _LARGEST_PART))
         with np.errstate(over="ignore", invalid="ignore"):  # climbs may end anywhere
-            return np.concatenate([self.log_components(part) for part in parts], axis=1)
+            return np.concatenate([present.log_components(part) for part in parts], axis=1)
 
     def _standardise(
         self, position: jax.Array | np.ndarray
@@ -119,7 +120,8 @@ class ModeMixture:
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
-        return mixed_draws(seed, draws, self.weight, [c.sample for c in self.components])
+        weight = self.without_room().weight
+        return mixed_draws(seed, draws, weight, [c.sample for c in self.components])
 
     def draw(self, key: jax.Array, draws: int) -> jax.Array:
         """Draw from the density by JAX, shape ``(draws, d)``."""
@@ -133,6 +135,14 @@ class ModeMixture:
         around = spread[component // 2, jnp.arange(draws)] * widened[:, None]
         drawn: jax.Array = jnp.asarray(self.mean)[component // 2] + around
         return drawn
+
+    def without_room(self) -> "ModeMixture":
+        """Return the mixture of the modes whose weight is not zero."""
+        there = self.weight.reshape(-1, 2).any(axis=1)
+        if there.all():
+            return self
+        stacked = self.mean, self.scale, self.whitening
+        return ModeMixture(self.weight[np.repeat(there, 2)], *(s[there] for s in stacked))
 
     def with_room(self) -> "ModeMixture":
         """Return the mixture with modes of weight zero, up to the next number of modes."""

@@ -23,7 +23,6 @@ import numpy as np
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import curvature
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
-from pymc_anneal.adaptation.maximise import maximise_compiled
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.mixture_reference import Sampler
@@ -35,6 +34,8 @@ _SHRINK = 0.5 ** np.arange(1.0, 3.5, 0.5)
 MAX_DIMENSIONS = 200
 # Calls of the gradient for climbs from the prior, of those that go on, and for those of branches.
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
+# Calls of the gradient for a climb to the top of a peak.
+_MAX_TOP_CALLS = 200
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
 # Share of the climbs that may end below the particles, by so many nats, without further rounds:
@@ -42,7 +43,6 @@ _STARTS = 4
 _BELOW, _MARGIN = 0.05, 2.0
 # Branches that are climbed at a time, all of them if there are no more.
 _BRANCHES = 16
-_MAX_ITERATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -219,10 +219,10 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak 
     Peak or None
         None if there is no peak with curvature in all directions.
     """
-    top = maximise_compiled(target.value_and_gradient_at, start, maxiter=_MAX_ITERATIONS)
-    scale = scale_of_curvature(curvature(target, top.position, spread))
+    function = target.value_and_gradient_singly
+    top, value = climb_together(function, start[None], spread, _MAX_TOP_CALLS)
+    scale = scale_of_curvature(curvature(target, top[0], spread))
     if scale is None:
         return None
-    normal = GaussianReference(top.position, scale)
-    at_top = float(normal.log_density(top.position[None])[0])
-    return Peak(normal, top.value - at_top)
+    normal = GaussianReference(top[0], scale)
+    return Peak(normal, float(value[0] - normal.log_density(top)[0]))

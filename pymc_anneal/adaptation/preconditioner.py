@@ -64,7 +64,7 @@ def estimate_scale(
     g = x if gradient is None else _clip_and_centre(gradient, weight)
     deviation = np.sqrt(weight @ x**2) if gradient is None else _balance(weight, x, g)
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
-    if not dense or d == 1 or d > largest or ess < 2 * d:
+    if not dense or not may_be_matrix(ess, d, largest):
         return deviation
     if gradient is None:
         ridge = d / (d + ess)
@@ -77,6 +77,11 @@ def estimate_scale(
         )
     root: np.ndarray = deviation[:, None] * np.linalg.cholesky(correlation)
     return root
+
+
+def may_be_matrix(ess: float, d: int, largest: int = _MAX_DENSE) -> bool:
+    """Whether so many particles show the correlations of ``d`` coordinates."""
+    return 1 < d <= largest and ess >= 2 * d
 
 
 def _balance(weight: np.ndarray, x: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 Programs are compiled for a size of batch; what they cost is counted.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -51,22 +51,21 @@ class TargetDensity:
         """Return the log density, shape ``(n,)``, at ``(n, d)`` positions."""
         return np.asarray(self.evaluate(position).log_posterior)
 
-    def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def value_and_gradient(
+        self, position: np.ndarray, size: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the log density and its gradient, shapes ``(n,)`` and ``(n, d)``."""
         self.evaluations += len(position)
         function = partial(value_and_gradient, self.path, beta=1.0)
-        found: tuple[np.ndarray, np.ndarray] = map_batches(function, position, self.size)
+        found: tuple[np.ndarray, np.ndarray] = map_batches(function, position, size or self.size)
         return found
 
-    def value_and_gradient_at(self, position: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log density at one position, and its gradient, shape ``(d,)``.
+    def value_and_gradient_singly(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return `value_and_gradient` of one position after another.
 
         A small batch takes less time than the compiler for one position.
         """
-        size = self.size if self.size <= COSTLY_BATCH else 1
-        values, slopes = replace(self, size=size).value_and_gradient(position[None])
-        self.evaluations += 1
-        return float(values[0]), slopes[0]
+        return self.value_and_gradient(position, self.size if self.size <= COSTLY_BATCH else 1)
 
     def gradient(self, position: np.ndarray) -> np.ndarray:
         """Return the gradient, shape ``(n, d)``; NaN where the density has none."""

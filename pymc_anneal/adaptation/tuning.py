@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.preconditioner import estimate_scale
+from pymc_anneal.adaptation.preconditioner import estimate_scale, may_be_matrix
 from pymc_anneal.base.contracts import Transition, Tuning
 from pymc_anneal.transitions.by_temperature import TunedTransition
 
@@ -92,6 +92,7 @@ class KernelTuning:
     step_limit : float
         Largest step size that reaches the target acceptance.
     scale : ndarray, shape (width,) or (width, width)
+        A matrix, though diagonal, if there may be correlations at another temperature.
     level : int
         Current effort level.
     scores : ndarray, shape (levels,)
@@ -110,12 +111,14 @@ class KernelTuning:
         """Start the tuning of a kernel with positions of shape ``(n, d)``."""
         moved = kernel.moved_coordinates
         columns = slice(None) if moved is None else np.array(moved, dtype=int)
-        width = position[:, columns].shape[1]
+        n, width = position[:, columns].shape
+        # The form that scales may have later: one program serves all temperatures.
+        matrix = not kernel.tuning.one_at_a_time and may_be_matrix(n, width)
         return cls(
             kernel=kernel,
             columns=columns,
             step_limit=_initial_step(kernel.tuning, width),
-            scale=np.ones(width),
+            scale=np.eye(width) if matrix else np.ones(width),
             level=kernel.tuning.first_level,
             scores=np.full(_LEVELS, np.nan),
         )
@@ -139,13 +142,13 @@ class KernelTuning:
         """Return the evaluations of a transition at an effort level."""
         return int(self.build(level).cost(np.zeros(1))[0])
 
-    def build(self, level: int, dense: bool = False) -> Transition:
-        """Return the kernel with its free parameters set, the scale as a matrix if asked for."""
+    def build(self, level: int) -> Transition:
+        """Return the kernel with its free parameters set."""
         values: dict[str, Any] = {
             name: np.asarray(value) for name, value in self.parameters(level).items()
         }
         if "scale" in self.tuning.free:
-            values["scale"] = np.diag(self.scale) if dense and self.scale.ndim == 1 else self.scale
+            values["scale"] = self.scale
         return self.kernel.with_parameters(values) if values else self.kernel
 
     def rescale(
@@ -164,8 +167,9 @@ class KernelTuning:
             return self
         used = slope if self.tuning.uses_gradient else None
         used = None if used is None else used[:, self.columns]
-        dense = not self.tuning.one_at_a_time
-        return replace(self, scale=estimate_scale(position, weight, used, dense=dense))
+        matrix = self.scale.ndim == 2
+        scale = estimate_scale(position, weight, used, dense=matrix)
+        return replace(self, scale=np.diag(scale) if matrix and scale.ndim == 1 else scale)
 
     def update(
         self, level: int, score: float, accept_rate: float, stuck_share: float
@@ -251,24 +255,19 @@ class Tuner:
         """Return every part at its current level."""
         return [Candidate(i, part.level) for i, part in enumerate(self.parts)]
 
-    def build(
-        self, candidate: Candidate | None = None, dense: Sequence[bool] | None = None
-    ) -> Transition:
+    def build(self, candidate: Candidate | None = None) -> Transition:
         """Return the transition with its free parameters set.
 
         Parameters
         ----------
         candidate
             A level to try; default: the parts at their current levels.
-        dense
-            By part, whether a diagonal scale is to be written as a matrix.
         """
         levels = [part.level for part in self.parts]
         if candidate is not None:
             levels[candidate.part] = candidate.level
-        as_matrix = dense or [False] * len(levels)
-        choices = zip(self.parts, levels, as_matrix, strict=True)
-        return self.transition.with_parts([p.build(level, m) for p, level, m in choices])
+        choices = zip(self.parts, levels, strict=True)
+        return self.transition.with_parts([part.build(level) for part, level in choices])
 
     def rescale(
         self, position: np.ndarray, weight: np.ndarray, gradient: Callable[[], np.ndarray]
@@ -317,8 +316,7 @@ def by_temperature(betas: Sequence[float], tuners: Sequence[Tuner]) -> Transitio
     first = tuners[0]
     if not needs_pilot(first.transition):
         return first.transition
-    dense = [max(t.parts[i].scale.ndim for t in tuners) == 2 for i in range(len(first.parts))]
-    kernels = [jax.tree.map(np.asarray, t.build(dense=dense)) for t in tuners]
+    kernels = [jax.tree.map(np.asarray, tuner.build()) for tuner in tuners]
     # The padding lies above beta = 1 and repeats the last kernel.
     extra = -len(kernels) % _PADDING
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *kernels, *[kernels[-1]] * extra)

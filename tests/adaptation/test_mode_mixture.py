@@ -39,13 +39,13 @@ class TestStacked:
 
     def test_parts(self, case: str, room: bool, monkeypatch) -> None:
         stacked = self.make(case, room)
-        whole = stacked.log_components(POSITION)
+        whole = stacked.log_components(POSITION)[:4]  # the modes that are there
         monkeypatch.setattr(mode_mixture, "_LARGEST_PART", 50)
         np.testing.assert_allclose(stacked.evaluate_components(POSITION), whole, rtol=1e-14)
 
     def test_far_away(self, case: str, room: bool) -> None:
         far = np.array([[1e200, 0.0], [-np.inf, 1.0], [np.nan, 0.0]])
-        found = self.make(case, room).evaluate_components(far)[:4]
+        found = self.make(case, room).evaluate_components(far)
         assert np.isneginf(found[:, 0]).all()
         assert not np.isfinite(found[:, 1:]).any()
 
@@ -80,7 +80,7 @@ def test_draws_by_jax_are_the_same_in_distribution(case: str) -> None:
     assert not same_distribution(mixture, own, 1.05 * np.asarray(by_jax))
 
 
-@pytest.mark.parametrize(("modes", "d", "room"), [(1, 3, 2), (3, 3, 8), (1, 40, 1), (3, 40, 4)])
+@pytest.mark.parametrize(("modes", "d", "room"), [(1, 3, 5), (6, 3, 32), (1, 40, 1), (3, 40, 4)])
 def test_room(modes: int, d: int, room: int) -> None:
     normal = pma.GaussianReference(np.zeros(d), np.ones(d))
     mixture = ModeMixture.at([normal] * modes, np.full(2 * modes, 0.5 / modes))

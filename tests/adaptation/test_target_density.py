@@ -40,9 +40,9 @@ def test_without_gradients() -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 256])
 def test_one_position(size) -> None:
-    target, x = TargetDensity(pma.GeometricPath(terms), size), POSITION[0]
+    target, x = TargetDensity(pma.GeometricPath(terms), size), POSITION[:1]
     with jax.enable_x64(True):
-        value, slope = target.value_and_gradient_at(x)
+        value, slope = target.value_and_gradient_singly(x)
     assert value == pytest.approx((-0.5 * x**2 + np.sin(x)).sum(), rel=1e-12)
     np.testing.assert_allclose(slope, np.cos(x) - x, rtol=1e-12)
     assert target.evaluations == 1

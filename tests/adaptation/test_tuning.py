@@ -107,12 +107,20 @@ class TestKernelTuning:
         kernel = create(pma.HMC(n_steps=7)).build(0)
         assert kernel.n_steps == 7
         assert float(kernel.step_size) > 0
-        assert kernel.scale.shape == (16,)
+        assert kernel.scale.shape == (16, 16)
         fixed = pma.HMC(0.1, 2, 1.0)
         assert create(fixed).build(0) is fixed
 
-    def test_a_scale_is_written_as_a_matrix_if_asked_for(self) -> None:
-        np.testing.assert_array_equal(create(pma.HMC()).build(0, dense=True).scale, np.eye(16))
+    @pytest.mark.parametrize(("particles", "shape"), [(400, (16, 16)), (20, (16,))])
+    def test_the_scale_keeps_its_form(self, particles, shape) -> None:
+        """A matrix if all particles would do for correlations, though those with weight do not."""
+        position, weight = POSITION[:particles], np.zeros(particles)
+        weight[:10] = 1.0
+        tuning = create(pma.RandomWalkMetropolis(), position)
+        scale = tuning.rescale(position, weight, None).scale
+        assert tuning.scale.shape == scale.shape == shape
+        if scale.ndim == 2:
+            assert np.count_nonzero(scale) == 16
 
     def test_scale_is_the_spread_of_the_weighted_particles(self) -> None:
         position = np.vstack([POSITION, 100 + POSITION])
@@ -226,11 +234,3 @@ class TestByTemperature:
             assert float(at.step_size) == pytest.approx(float(expected.step_size))
             assert int(at.n_steps) == int(expected.n_steps)
         assert tuned.at(jnp.asarray(1.0)).step_size < tuned.at(jnp.asarray(0.5)).step_size
-
-    def test_a_diagonal_scale_becomes_a_matrix_beside_a_matrix(self) -> None:
-        position = POSITION[:, :2]
-        first = Tuner.create(pma.RandomWalkMetropolis(), position)
-        second = first.rescale(position, np.ones(len(position)), lambda: position)
-        assert [t.parts[0].scale.ndim for t in (first, second)] == [1, 2]
-        scale = by_temperature([0.5, 1.0], [first, second]).at(jnp.asarray(0.5)).scale
-        np.testing.assert_array_equal(scale, np.eye(2))
