@@ -315,6 +315,7 @@ def _blackjax() -> pma.BlackJAXKernel:
 
 TRANSITIONS = [
     Case("hmc", "HMC", lambda: pma.HMC(0.8, 3, SCALE)),
+    Case("hmc_single", "HMC", lambda: pma.HMC(0.8, 3, SCALE, single_precision=True)),
     Case("hmc_one_long_step", "HMC", lambda: pma.HMC(1.6, 1, np.array([0.5, 0.7]), jitter=0.2)),
     Case(
         "generalized_hmc",

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.parts import in_parts
+from pymc_anneal.base.single_precision import in_single_precision
 
 # A tree of arrays, whatever its shape: only the path or the kernel that made it knows.
 PyTree: TypeAlias = Any
@@ -118,13 +120,22 @@ class Path(Protocol):
         """Return ``v_beta``, the derivative of ``log f_beta`` in ``beta``, shape ``(n,)``."""
 
 
-def gradient(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
+def gradient(
+    path: Path, position: jax.Array, beta: Scalar, single_precision: bool = False
+) -> jax.Array:
     """Return the gradient of ``log f_beta``, shape ``(n, d)``.
 
-    Particles do not interact, so the gradient of the sum is the gradient of each.
+    Particles do not interact, so the gradient of the sum is the gradient of each. With 32-bit
+    numbers, it is zero where they are too small or too large for it.
     """
-    slope: jax.Array = log_density_and_gradient(path, position, beta)[1]
-    return slope
+
+    def slope(path: Path, position: jax.Array, beta: Scalar) -> jax.Array:
+        return log_density_and_gradient(path, position, beta)[1]
+
+    if not single_precision:
+        return slope(path, position, beta)
+    rounded = in_single_precision(slope)(path, position, beta)
+    return jnp.where(jnp.isfinite(rounded), rounded, 0.0).astype(position.dtype)
 
 
 def log_density_and_gradient(

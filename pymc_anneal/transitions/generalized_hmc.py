@@ -14,6 +14,7 @@ time reversal, which is another transition.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +28,7 @@ from pymc_anneal.base.contracts import (
     StepInfo,
     Transition,
     Tuning,
+    gradient,
 )
 from pymc_anneal.transitions.hmc import divide_trajectory, integrate, kinetic_energy
 from pymc_anneal.transitions.metropolis import accept_reject, nan_without_divergence
@@ -44,6 +46,7 @@ class GeneralizedHMC(Transition):
     momentum_persistence : float
         Autocorrelation of the momentum from one transition to the next, in [0, 1).
     jitter, target_accept : float
+    single_precision : bool
         As for :class:`HMC`.
     """
 
@@ -53,6 +56,7 @@ class GeneralizedHMC(Transition):
     momentum_persistence: Parameter = 0.8
     jitter: float = field(default=0.7, metadata={"static": True})
     target_accept: float = field(default=0.95, metadata={"static": True})
+    single_precision: bool = field(default=False, metadata={"static": True})
 
     @property
     def tuning(self) -> Tuning:
@@ -100,8 +104,9 @@ class GeneralizedHMC(Transition):
         start, momentum = state.position, state.auxiliary
         uniform = jax.random.uniform(key, (len(start), 2), start.dtype)
         shrink = 1 - self.jitter * uniform[:, :1]
+        force = partial(gradient, path, beta=beta, single_precision=self.single_precision)
         position, end = integrate(
-            path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
+            force, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), -end)
         gain = kinetic_energy(end) - kinetic_energy(momentum)

@@ -22,7 +22,9 @@ Sanz-Serna (2014), Numerical integrators for the hybrid Monte Carlo method, sect
 
 import math
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -70,6 +72,10 @@ class HMC(Transition):
         Step sizes are uniform between ``1 - jitter`` and 1 times ``step_size``.
     target_accept : float
         Mean acceptance probability to which the pilot sets ``step_size``.
+    single_precision : bool
+        Whether gradients are computed with 32-bit numbers, in less than half the time for large
+        models. The transition leaves the density invariant all the same, because log densities
+        keep 64 bits; where single precision is too coarse, more proposals are rejected.
     """
 
     step_size: Parameter = None
@@ -77,6 +83,7 @@ class HMC(Transition):
     scale: Parameter = None
     jitter: float = field(default=0.5, metadata={"static": True})
     target_accept: float = field(default=0.92, metadata={"static": True})
+    single_precision: bool = field(default=False, metadata={"static": True})
 
     @property
     def tuning(self) -> Tuning:
@@ -105,8 +112,9 @@ class HMC(Transition):
         start = state.position
         momentum, uniform = normal_and_uniform(key, start, 2)
         shrink = 1 - self.jitter * uniform[:, :1]
+        force = partial(gradient, path, beta=beta, single_precision=self.single_precision)
         position, end = integrate(
-            path, beta, start, momentum, self.step_size * shrink, self.n_steps, self.scale
+            force, start, momentum, self.step_size * shrink, self.n_steps, self.scale
         )
         proposal = KernelState(position, path.evaluate(position), ())
         gain = kinetic_energy(end) - kinetic_energy(momentum)
@@ -128,8 +136,7 @@ def kinetic_energy(momentum: jax.Array) -> jax.Array:
 
 
 def integrate(
-    path: Path,
-    beta: Scalar,
+    force: Callable[[jax.Array], jax.Array],
     position: jax.Array,
     momentum: jax.Array,
     step_size: jax.Array,
@@ -140,8 +147,8 @@ def integrate(
 
     Parameters
     ----------
-    path, beta
-        The density.
+    force
+        Gradient of the log density at positions, shapes ``(n, d)``.
     position, momentum : Array, shape (n, d)
     step_size : Array, shape (n, 1)
     n_steps
@@ -160,8 +167,8 @@ def integrate(
         return moved
 
     def kick(position: jax.Array, momentum: jax.Array) -> jax.Array:
-        force = apply_transposed_scale(scale, gradient(path, position, beta))
-        return momentum + 0.5 * step_size * force
+        push = apply_transposed_scale(scale, force(position))
+        return momentum + 0.5 * step_size * push
 
     def stage(i: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         position, momentum = carry

@@ -47,12 +47,15 @@ class MALA(Transition):
     target_accept : float
         Mean acceptance probability to which the pilot sets ``step_size``; 0.574 is optimal in
         high dimensions (Roberts & Rosenthal 1998).
+    single_precision : bool
+        As for :class:`HMC`.
     """
 
     step_size: Parameter = None
     n_steps: Parameter = None
     scale: Parameter = None
     target_accept: float = field(default=0.6, metadata={"static": True})
+    single_precision: bool = field(default=False, metadata={"static": True})
 
     @property
     def tuning(self) -> Tuning:
@@ -74,8 +77,8 @@ class MALA(Transition):
         scale = jnp.asarray(self.scale)
 
         def drift(position: jax.Array) -> jax.Array:
-            slope = apply_transposed_scale(scale, gradient(path, position, beta))
-            return jnp.multiply(0.5 * self.step_size, slope)
+            slope = gradient(path, position, beta, self.single_precision)
+            return jnp.multiply(0.5 * self.step_size, apply_transposed_scale(scale, slope))
 
         def move(key: jax.Array, state: KernelState) -> tuple[KernelState, StepInfo]:
             start, forward = state.position, state.auxiliary  # drift at the start

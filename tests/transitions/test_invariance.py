@@ -121,8 +121,39 @@ def independence_kernel(ratio: float = 1.0) -> pma.IndependenceMetropolis:
     return pma.IndependenceMetropolis(Wrong(np.array([0.5, 1.0]), 1.5 * SCALE))
 
 
+@pytest.mark.parametrize(
+    ("module", "kernel"),
+    [
+        (hmc, pma.HMC(0.5, 3, SCALE)),
+        (generalized_hmc, pma.GeneralizedHMC(0.8, 2, SCALE)),
+        (mala, pma.MALA(0.9, 2, SCALE)),
+    ],
+    ids=["hmc", "generalized_hmc", "mala"],
+)
+def test_any_force_will_do(module, kernel, monkeypatch) -> None:
+    """Gradients may be rounded, here to halves of a unit, since densities are not."""
+    correct = module.gradient
+
+    def rounded(*args, **options):
+        return jnp.round(2 * correct(*args, **options)) / 2
+
+    monkeypatch.setattr(module, "gradient", rounded)
+    assert is_invariant(compile_and_move(kernel, 0.6, 4), 0.6)
+
+
 class TestBrokenKernels:
     """The check of invariance can fail."""
+
+    def test_a_rounded_density(self, monkeypatch) -> None:
+        """Unlike a rounded force."""
+        correct = pma.GeometricPath.log_density
+
+        def rounded(path, terms, beta):
+            return jnp.round(correct(path, terms, beta))
+
+        monkeypatch.setattr(pma.GeometricPath, "log_density", rounded)
+        monkeypatch.setattr(hmc, "gradient", lambda path, x, **options: jnp.zeros_like(x))
+        assert not is_invariant(compile_and_move(pma.HMC(1.0, 1, SCALE), 0.6, 4), 0.6)
 
     @pytest.mark.parametrize("broken", [accept_always, accept_the_inverse_ratio])
     @pytest.mark.parametrize(
