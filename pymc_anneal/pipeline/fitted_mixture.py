@@ -4,7 +4,7 @@ A survey, a rough pilot from the prior, brings particles to the posterior, and a
 references is fitted to them (`fit_mixture.py`). The fit measures the discrepancy ``D`` of the whole
 path from the mixture:
 
-- If the path from the prior is no longer, it is taken.
+- If the path from the prior is no longer, it is taken, with the survey as its pilot if ``D < 3``.
 - If ``D < 3``, a run of a few steps from the mixture is planned without further pilots.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
@@ -93,14 +93,20 @@ def choose_mixture(
         fit_evaluations=fitted.evaluations,
         fitted=fitted,
     )
-    if pilot.barrier**2 <= fitted.discrepancy and not insist:
-        return Choice(replace(prior, built_from=mixture), {})  # the prior is as near
+    if _one_step_discrepancy(pilot) <= fitted.discrepancy and not insist:
+        near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
+        return Choice(replace(surveyed if near else prior, built_from=mixture), {})
     if fitted.discrepancy <= NEAR:
         by_proposals = compiled.costly and session.settings.free_transition
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
         found = _pilot_by_proposals(pilot, fitted) if near else _pilot_of_fit(pilot, fitted)
         return Choice(replace(mixture, pilot=found), {})
     return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
+
+
+def _one_step_discrepancy(pilot: Pilot) -> float:
+    """Return ``D`` of the whole path from the prior, draws of zero likelihood included."""
+    return pilot.barrier**2 - pilot.log_reference_mass
 
 
 def _compare(

@@ -88,8 +88,10 @@ class RunCandidate:
 
     @property
     def one_step_variance(self) -> float:
-        """Variance of the log weights of a run of one step; infinite if no fit measured it."""
-        return np.inf if self.fitted is None else self.fitted.discrepancy
+        """Variance of the log weights of a run of one step; infinite if nothing measured it."""
+        if self.fitted is not None:
+            return self.fitted.discrepancy
+        return np.inf if self.pilot is None else self.pilot.barrier**2
 
     @property
     def lineage(self) -> "tuple[RunCandidate, ...]":

@@ -12,6 +12,7 @@ import pymc_anneal as pma
 from pymc_anneal.base.arviz_compat import group
 from tests.adaptation.vague_regression import vague_regression
 from tests.model.discrete_model import discrete_model
+from tests.problems import by_name
 
 
 def two_modes(share: float, d: int, distance: float) -> tuple[pm.Model, float]:
@@ -121,6 +122,24 @@ class TestChoice:
         idata = run(model, random_seed=1)
         assert attributes(idata)["reference"] == "prior"
         assert pma.log_evidence(idata).log_evidence == pytest.approx(0, abs=1e-9)
+
+    def test_a_short_path_from_the_prior_needs_no_pilot_but_the_survey(self) -> None:
+        with pm.Model() as model:
+            x = pm.Uniform("x")
+            pm.Normal("y", x, 5.0, observed=3.0)
+        idata = run(model, random_seed=1)
+        found = pma.log_evidence(idata)
+        assert attributes(idata)["reference"] == "prior"
+        exact = np.log(np.diff(stats.norm.cdf([2.0, 3.0], scale=5.0))[0])
+        assert abs(found.log_evidence - exact) < 4 * found.mcse
+        assert found.verdict.trusted
+        assert int(idata["evidence"]["evaluations"]) < 60_000
+
+    def test_a_half_space_costs_no_pilot_from_the_prior(self) -> None:
+        """Where half of the prior has zero likelihood, and the other half needs no annealing."""
+        idata = run(by_name("half_space").build(), random_seed=1)
+        assert attributes(idata)["reference"] == "mixture"
+        assert int(idata["evidence"]["evaluations"]) < 500_000
 
     def test_pilot_insists(self, shell) -> None:
         model, log_evidence = shell
