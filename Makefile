@@ -22,18 +22,19 @@ help:  ## show this list
 demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data with the exact answer
 	$(BIN)/python examples/radiata_pine.py
 
-# XLA compiles each program on one core, so more workers than cores do not help. Almost all programs
+# XLA compiles each program on one core, so more workers than cores do not help; and BLAS with more
+# threads than one waits for the other worker, at every small matrix. Almost all programs
 # run only once and briefly: a lower optimisation level reduces the time of the suite to a third.
 # The slow tests use the default level, as users do. ArviZ 0.23 writes a daily notice when it is
 # imported; the import beforehand prevents two workers from writing it at once, which fails.
 test: $(VENV)/installed-test  ## run the test suite without the slow tests
 	@$(BIN)/python -W ignore -c 'import arviz'
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
 test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
 	@$(BIN)/python -W ignore -c 'import arviz'
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev  ## check formatting, lint rules and types, as CI does
 	$(BIN)/ruff format --check .
@@ -45,7 +46,7 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 

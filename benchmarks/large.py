@@ -1,6 +1,6 @@
 """Measure error, time and memory of `sample_ais` on large models.
 
-    python benchmarks/large.py [--models cox,groups,rows] [--target 0.5] [--draws 25]
+    python benchmarks/large.py [--models cox,groups,rows] [--target 0.5] [--draws 25] [--single]
 
 - `cox`: log-Gaussian Cox process on a grid of 40 x 40 cells, 1,600 dimensions. The covariance of
   the log intensity is a product over the two axes, so its root is applied axis by axis.
@@ -89,11 +89,18 @@ def rows() -> tuple[pm.Model, float]:
 MODELS = {f.__name__: f for f in (cox, groups, rows)}
 
 
-def run(name: str, target: float, draws: int) -> None:
+def run(name: str, target: float, draws: int, single_precision: bool) -> None:
     """Run a model in this process and print its row of the table."""
     model, exact = MODELS[name]()
     begin = time.perf_counter()
-    idata = pma.sample_ais(draws, model=model, target_mcse=target, random_seed=1, progressbar=False)
+    idata = pma.sample_ais(
+        draws,
+        model=model,
+        target_mcse=target,
+        transition=pma.HMC(single_precision=True) if single_precision else "auto",
+        random_seed=1,
+        progressbar=False,
+    )
     seconds = time.perf_counter() - begin
     found, evidence = pma.log_evidence(idata), idata["evidence"]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -110,14 +117,16 @@ def main() -> None:
     parser.add_argument("--models", type=lambda t: t.split(","), default=list(MODELS))
     parser.add_argument("--target", type=float, default=0.5)
     parser.add_argument("--draws", type=int, default=25)
+    parser.add_argument("--single", action="store_true", help="gradients in single precision")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        run(args.one, args.target, args.draws)
+        run(args.one, args.target, args.draws, args.single)
         return
     print("model    log evidence   mcse      z  steps  seconds     GB  verdict", flush=True)
     for name in args.models:
         settings = ["--one", name, "--target", str(args.target), "--draws", str(args.draws)]
+        settings += ["--single"] * args.single
         subprocess.run([sys.executable, __file__, *settings], check=True)
 
 

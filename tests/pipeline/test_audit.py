@@ -57,7 +57,7 @@ class TestSpikeAndSlab:
         assert "a mode at x = [0.031" in str(found.verdict)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_small_mode_that_was_missed(seed: int) -> None:
     # Its draws are few among those of the audit, and those of the other mode weigh nothing in it.
     model, _ = two_modes(0.97, 3, 12.0)
@@ -68,7 +68,7 @@ def test_a_small_mode_that_was_missed(seed: int) -> None:
 
 
 class TestNoAlarm:
-    @pytest.mark.parametrize("reference", ["auto", "prior"])
+    @pytest.mark.parametrize("reference", ["auto", pytest.param("prior", marks=pytest.mark.slow)])
     def test_both_modes_were_found(self, reference: str) -> None:
         model, _ = two_modes(0.8, 3, 6.0)
         idata = run(model, reference=reference)

@@ -143,6 +143,7 @@ def log_evidence_of_walk(seen: np.ndarray, error: float) -> float:
     return float(np.log(integrate.quad(density, 0, 12, points=[0.1, 0.5, 2], epsabs=0)[0]))
 
 
+@pytest.mark.slow
 def test_a_walk_with_few_measurements() -> None:
     """The step may be near zero: a funnel in the values of the walk."""
     idata = pma.sample_ais(model=walk(SEEN, 0.5), progressbar=False, random_seed=1, warnings=False)

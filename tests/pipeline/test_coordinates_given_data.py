@@ -75,6 +75,7 @@ def run(seed: int = 1):
     return result, chosen[0]
 
 
+@pytest.mark.slow
 def test_a_horseshoe_is_near_to_normal_given_the_data() -> None:
     result, chosen = run()
     assert isinstance(chosen, ConditionalModel)
@@ -100,6 +101,7 @@ def test_every_seed_is_right(seed) -> None:
     assert found.verdict.trusted
 
 
+@pytest.mark.slow
 def test_posteriors_near_to_normal_keep_their_coordinates(monkeypatch) -> None:
     monkeypatch.setattr(
         "pymc_anneal.pipeline.coordinates_given_data.conditional_coordinates", _not_wanted

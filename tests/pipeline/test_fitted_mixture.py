@@ -85,6 +85,7 @@ class TestEvidence:
         assert attributes(idata)["reference"] == "prior"
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_draws_are_those_of_the_posterior(self) -> None:
         model, _ = two_modes(0.8, 2, 8.0)
         draws = np.asarray(run(model, random_seed=3)["posterior"]["x"]).mean(axis=-1).ravel()

@@ -97,6 +97,7 @@ class TestCompareEstimators:
         assert table.attrs["verdict"].startswith("do not trust: ")
         assert "differ from the first" in table.attrs["verdict"]
 
+    @pytest.mark.slow
     def test_errors(self, model) -> None:
         """The spread over seeds is the error reported, and that of the differences."""
         rows = []
