@@ -191,6 +191,8 @@ class TestMethods:
 
     def test_step_by_part_is_the_same_move(self, case: Case) -> None:
         kernel, path = case.make().at(BETA), target_of(case).path
+        if type(kernel).step_by_part is Transition.step_by_part:
+            return  # the default is the step itself
         state, key = initial_state(case, kernel), jax.random.key(6)
 
         @jax.jit
