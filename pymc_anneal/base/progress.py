@@ -81,7 +81,9 @@ class PilotProgress(NamedTuple):
 
     @property
     def status(self) -> str:
-        """Text next to the bar."""
+        """Text next to the bar; before the first temperature, the moves are compiled."""
+        if self.beta == 0:
+            return f"compiling, then moves of {self.cost} evaluations"
         return (
             f"beta {self.beta:.2g}  log Z {self.log_z:.2f}  "
             f"accept {self.accept_rate:.0%}  {self.cost} evaluations a move"

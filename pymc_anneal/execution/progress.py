@@ -2,8 +2,8 @@
 
 import threading
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -19,6 +19,8 @@ from rich.table import Column
 
 from pymc_anneal.base.progress import BlockProgress, ProgressRecord
 
+# Text of a bar until its first update: what comes first is the compilation.
+_FIRST = "compiling"
 # Largest number of runs that have a row of their own.
 _MAX_ROWS = 20
 
@@ -74,9 +76,17 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         """Stop the display."""
         self._progress.stop()
 
-    def add_bar(self, name: str, total: float = 1.0) -> ProgressBar:
-        """Add a bar that is full when ``total`` is completed."""
-        return ProgressBar(self._progress, self._progress.add_task(name, total=total, status=""))
+    def add_bar(self, name: str, total: float = 1.0, status: str = _FIRST) -> ProgressBar:
+        """Add a bar that is full when ``total`` is completed, and a text until its first update."""
+        task = self._progress.add_task(name, total=total, status=status)
+        return ProgressBar(self._progress, task)
+
+    @contextmanager
+    def busy(self, name: str, status: str) -> Iterator[None]:
+        """Show a bar that moves without end, for work whose length is unknown."""
+        task = self._progress.add_task(name, total=None, status=status)
+        yield
+        self._progress.update(task, total=1.0, completed=1.0)
 
     def clear(self) -> None:
         """Remove all bars."""
@@ -97,9 +107,9 @@ class RunsProgress:
     """
 
     def __init__(self, display: ProgressDisplay, label: str, names: Sequence[str]) -> None:
-        self._finished, self._bar = 0, display.add_bar(label, len(names))
+        self._finished, self._bar = 0, display.add_bar(label, len(names), status="")
         shown = names if len(names) <= _MAX_ROWS else []
-        self._rows = {name: display.add_bar(name) for name in shown}
+        self._rows = {name: display.add_bar(name, status="waiting") for name in shown}
 
     def begin(self, name: str) -> None:
         """Show that a run has begun."""

@@ -91,7 +91,8 @@ def _fit_to_run(
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(seed_draws)
     particles = position[rng.choice(len(weight), size=_PARTICLES, p=weight)]
-    return fit_to_particles(target.compiled, particles, seed_fit, pilot.evaluations)
+    with session.display.busy("Audit", "searching for further modes"):
+        return fit_to_particles(target.compiled, particles, seed_fit, pilot.evaluations)
 
 
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:

@@ -83,7 +83,8 @@ def choose_mixture(
     surveyed = surveyed or survey(session, prior, transition, seed_survey)
     pilot = surveyed.pilot
     assert pilot is not None
-    fitted = fit_to_particles(compiled, pilot.position, seed_fit, pilot.evaluations)
+    with session.display.busy("Fit", "a mixture of densities, and further modes"):
+        fitted = fit_to_particles(compiled, pilot.position, seed_fit, pilot.evaluations)
     insist = insist or fitted.unmet_share > _UNMET
     mixture = RunCandidate(
         "mixture",

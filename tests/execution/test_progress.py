@@ -36,5 +36,23 @@ def test_steps_of_all_blocks_are_added() -> None:
     assert (task.completed, task.total) == (16, 20)
 
 
+def test_the_first_text_is_the_compilation() -> None:
+    display = ProgressDisplay(False)
+    bar = display.add_bar("Survey")
+    (task,) = display._progress.tasks
+    assert task.fields["status"] == "compiling"
+    bar.show(PilotProgress(0.0, 0.0, 11, 1.0))
+    assert task.fields["status"] == "compiling, then moves of 11 evaluations"
+
+
+def test_work_of_unknown_length() -> None:
+    display = ProgressDisplay(False)
+    with display.busy("Fit", "further modes"):
+        (task,) = display._progress.tasks
+        assert task.total is None
+        assert not task.finished
+    assert task.finished
+
+
 def test_nothing_is_shown_if_disabled() -> None:
     assert shown(enabled=False).strip() == ""
