@@ -74,7 +74,7 @@ def sum_softplus_increments(x: jax.Array, d: jax.Array) -> jax.Array:
         return softplus_increment(x - d, d).sum(axis=-1)
 
     def by_series(x: jax.Array, d: jax.Array, p: jax.Array) -> jax.Array:
-        return softplus_increment_by_series(p, d).sum(axis=-1)
+        return jax.lax.optimization_barrier(softplus_increment_by_series(p, d)).sum(axis=-1)
 
     def choose(x: jax.Array, d: jax.Array) -> jax.Array:
         small = jnp.abs(d).max(initial=0.0) < _MAX_SERIES
@@ -200,8 +200,10 @@ class GeometricRBMPath(RBMPath):
         """Return the terms of configurations of shape ``(n, n_visible)``."""
         a, b, w = self.model.visible_bias, self.model.hidden_bias, self.model.weights
         wide = jnp.column_stack([w, self.reference_bias, a - self.reference_bias])
+        n = w.shape[1]
+        wide = jnp.pad(wide, ((0, 0), (0, -wide.shape[1] % 16)))
         product = binary_product(position, wide)
-        return GeometricTerms(product[:, -2], product[:, -1], product[:, :-2] + b)
+        return GeometricTerms(product[:, n], product[:, n + 1], product[:, :n] + b)
 
     def log_density(self, terms: GeometricTerms, beta: Scalar) -> jax.Array:
         """Return ``log f_beta``, shape ``(n,)``, in nats."""
