@@ -1,10 +1,15 @@
 """Draws of Bernoulli units.
 
-With a million units per step, random bits cost as much as the matrix products. PCG4D (Jarzynski &
-Olano 2020) is a counter-based generator: a few multiplications and additions on four words of 32
-bits, which pass the BigCrush tests of TestU01. Its mixing function is applied twice here, with the
-key added both times, as a safety margin. A unit that is 1 with probability ``p`` compares 32 bits
-with ``p``: probabilities are exact to 2^-31 or to the rounding of their floating type.
+With a million units per step, random bits may cost as much as the matrix products. Here the word of
+a unit is a function of its index and of the key alone, a few operations on 32 bits, which the
+compiler joins with the comparison: no word is written to memory. The function is the mixing
+function triple32 of Wellons (2018, https://github.com/skeeto/hash-prospector), three
+multiplications and shifts that are one to one on 32 bits, with one word of the key added before
+the first and the other one after it. Keys have to be those of JAX's own generator, which are
+unrelated: two keys with the same second word give the same sequence of words, shifted.
+
+A unit that is 1 with probability ``p`` compares 31 bits with ``p``: probabilities are exact to
+2^-31 or to the rounding of their floating type.
 """
 
 from typing import TypeVar
@@ -13,13 +18,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax.typing import DTypeLike
+
 ArrayT = TypeVar("ArrayT", np.ndarray, jax.Array)
 
-# Rounds of the mixing function: a shift and an odd multiplier each (triple32 of Wellons 2018).
+# Shift and odd multiplier of each round of triple32.
 _ROUNDS = (17, 0xED5AD4BB), (11, 0xAC4C1B51), (15, 0x31848BAB)
 _LAST_SHIFT = 14
 
-# From integers below 2^31 to floats below 1: the largest of them would round to 1.
+# From integers below 2^31 to floats below 1; times 2^-31 the largest ones would round to 1.
 _SCALE = np.nextafter(np.float32(2**-31), np.float32(0))
 
 
@@ -57,13 +64,16 @@ def _counter(shape: tuple[int, ...]) -> jax.Array:
 
 def bernoulli(key: jax.Array, probability: jax.Array) -> jax.Array:
     """Draw 0 or 1, in the shape and floating type of the probabilities."""
-    dtype = probability.dtype
     bits = random_bits(key, probability.shape)
+    return _is_below(uniform(bits, probability.dtype), probability)
+
+
+def uniform(bits: jax.Array, dtype: DTypeLike) -> jax.Array:
+    """Return numbers from 0 to below 1 that increase with the words."""
     if dtype == jnp.float32:
-        uniform = (bits >> 1).astype(jnp.int32).astype(dtype) * _SCALE
-    else:
-        uniform = (bits.astype(dtype) + 0.5) * 2.0**-32
-    return _is_below(uniform, probability)
+        # 31 bits: signed integers are converted to floats by a single instruction.
+        return (bits >> 1).astype(jnp.int32).astype(dtype) * _SCALE
+    return (bits.astype(dtype) + 0.5) * 2.0**-32
 
 
 def bernoulli_numpy(rng: np.random.Generator, probability: np.ndarray) -> np.ndarray:
