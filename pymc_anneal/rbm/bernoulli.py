@@ -72,8 +72,8 @@ def uniform(bits: jax.Array, dtype: DTypeLike) -> jax.Array:
     """Return numbers from 0 to below 1 that increase with the words."""
     if dtype == jnp.float32:
         # 31 bits: signed integers are converted to floats by a single instruction.
-        return (bits >> 1).astype(jnp.int32).astype(dtype) * _SCALE
-    return (bits.astype(dtype) + 0.5) * 2.0**-32
+        return jnp.multiply((bits >> 1).astype(jnp.int32).astype(dtype), _SCALE)
+    return jnp.multiply(bits.astype(dtype) + 0.5, 2.0**-32)
 
 
 def bernoulli_numpy(rng: np.random.Generator, probability: np.ndarray) -> np.ndarray:

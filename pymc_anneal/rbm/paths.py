@@ -24,7 +24,7 @@ import numpy as np
 
 from pymc_anneal.base.contracts import Path, PyTree, Scalar
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.products import binary_product
+from pymc_anneal.rbm.products import binary_product, product_with_biases
 
 
 def softplus_increment(x: jax.Array, d: jax.Array) -> jax.Array:
@@ -73,31 +73,34 @@ def sum_softplus_increments(x: jax.Array, slope: jax.Array, step: jax.Array) -> 
     Array, shape (n,)
         In nats.
     """
-
-    def general(x: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
-        d = step * slope
-        return softplus_increment(x - d, d).sum(axis=-1)
-
-    def by_series(p: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
-        increment = softplus_increment_by_series(p, step * slope)
-        # Fused with the sum, XLA evaluates the series four times as slowly.
-        return jax.lax.optimization_barrier(increment).sum(axis=-1)
-
-    def choose(x: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
-        small = jnp.abs(step) * jnp.abs(slope).max(initial=0.0) < _MAX_SERIES
-        p = jax.nn.sigmoid(x)  # outside of the branch, to be shared
-        chosen: jax.Array = jax.lax.cond(
-            small,
-            lambda: by_series(p, slope, step),
-            lambda: general(x, slope, step),
-        )
-        return chosen
-
     if x.dtype != jnp.float32:
-        return general(x, slope, step)
+        return _sum_exactly(x, slope, step)
     # On a GPU the choice would cost more than it saves.
-    total: jax.Array = jax.lax.platform_dependent(x, slope, step, cpu=choose, default=general)
+    total: jax.Array = jax.lax.platform_dependent(
+        x, slope, step, cpu=_sum_by_size, default=_sum_exactly
+    )
     return total
+
+
+def _sum_exactly(x: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
+    d = step * slope
+    return softplus_increment(x - d, d).sum(axis=-1)
+
+
+def _sum_by_size(x: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
+    small = jnp.abs(step) * jnp.abs(slope).max(initial=0.0) < _MAX_SERIES
+    p = jax.nn.sigmoid(x)  # outside of the branch, so that others can share it
+    total: jax.Array = jax.lax.cond(
+        small, lambda: _sum_by_series(p, slope, step), lambda: _sum_exactly(x, slope, step)
+    )
+    return total
+
+
+def _sum_by_series(p: jax.Array, slope: jax.Array, step: jax.Array) -> jax.Array:
+    increment = softplus_increment_by_series(p, step * slope)
+    # Fused with the sum, XLA evaluates the series four times as slowly.
+    apart: jax.Array = jax.lax.optimization_barrier(increment)  # type: ignore[no-untyped-call]
+    return apart.sum(axis=-1)
 
 
 def softplus_increment_by_series(p: jax.Array, d: jax.Array) -> jax.Array:
@@ -165,31 +168,6 @@ class RBMPath(Path, Protocol):
         Terms of any form are valid at every ``beta``, except in `hidden_field`.
         """
         return terms
-
-
-# Columns of a weight matrix are padded to a multiple of this, the width of a vector register in
-# single precision: the products of ragged ones take up to a tenth longer.
-_COLUMNS = 16
-
-
-def product_with_biases(
-    position: jax.Array, weights: jax.Array, *biases: jax.Array
-) -> tuple[jax.Array, ...]:
-    """Return ``v W``, ``(n, q)``, and ``a.v``, ``(n,)``, for each bias ``a``, by one product.
-
-    Parameters
-    ----------
-    position : Array, shape (n, p)
-        Units of 0 and 1.
-    weights : Array, shape (p, q)
-    *biases : Array, shape (p,)
-    """
-    q = weights.shape[1]
-    wide = jnp.column_stack([weights, *biases])
-    # The same at every step: XLA moves it out of the loop.
-    wide = jnp.pad(wide, ((0, 0), (0, -wide.shape[1] % _COLUMNS)))
-    product = binary_product(position, wide)
-    return product[:, :q], *(product[:, q + i] for i in range(len(biases)))
 
 
 def as_type_of(value: Scalar, like: jax.Array | np.ndarray) -> jax.Array:

@@ -19,9 +19,9 @@ from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.paths import (
     RBMPath,
     as_type_of,
-    product_with_biases,
     sum_softplus_increments,
 )
+from pymc_anneal.rbm.products import product_with_biases
 from pymc_anneal.schedules.validate import check_schedule
 
 

@@ -142,6 +142,20 @@ class TestRandomBits:
         length = min(len(first), len(second))
         assert unrelated(first[:length], second[:length])
 
+    def test_no_word_is_written_to_memory(self) -> None:
+        """The words of units are computed within the comparison, for each unit once."""
+
+        def by_table(key: jax.Array, p: jax.Array) -> jax.Array:
+            words = jax.lax.optimization_barrier(random_bits(key, p.shape))
+            return (uniform(words, p.dtype) < p).astype(p.dtype)
+
+        p = jax.ShapeDtypeStruct((100, 784), jnp.float32)
+        memory = [
+            jax.jit(draw).lower(key_of(1), p).compile().memory_analysis().temp_size_in_bytes
+            for draw in (bernoulli, by_table)
+        ]
+        assert memory[0] < 4 * 784 <= 4 * 78_400 <= memory[1]
+
     def test_broken_twins_are_found(self, words: np.ndarray) -> None:
         counter = np.arange(WORDS, dtype=np.uint32) * np.uint32(1664525)
         assert not balanced(counter | np.uint32(1 << 7))
