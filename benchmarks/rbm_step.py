@@ -2,11 +2,13 @@
 
     python benchmarks/rbm_step.py
     python benchmarks/rbm_step.py --particles 1000 --visible 784 --hidden 500
+    taskset -c 0 python benchmarks/rbm_step.py --clock cpu  # on a machine with other work
 
 A step of blocked Gibbs sampling draws two layers of Bernoulli units, updates the log weights and
 needs two matrix products on the geometric path, three on a moment-average spline. The products
 alone, in the same loop and of the same type, are a lower bound. The candidates run in one process
-on the same cores and take turns; times per step are medians over rounds.
+on the same cores and take turns; times per step and ratios of two times of the same round are
+medians over rounds. The temperatures are those of a schedule of 10,000 steps from its middle on.
 
 numpy
     The same step with NumPy's matrix products, random numbers and functions.
@@ -26,6 +28,10 @@ from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.rbm.model import uniform_reference
 from pymc_anneal.schedules.fixed import linear_schedule
+
+# Steps of the schedule whose middle is timed: increments as small as those of a real run.
+LENGTH = 10_000
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def random_rbm(visible: int, hidden: int) -> rbm.RBM:
@@ -81,7 +87,8 @@ def candidates(args):
 def anneal(path, visible: np.ndarray, steps: int) -> None:
     """Anneal the particles with the engine of this package."""
     seed = np.random.SeedSequence(2)
-    run_block(Block(path, rbm.BlockedGibbs(), linear_schedule(steps), visible, 1, seed))
+    betas = linear_schedule(LENGTH)[LENGTH // 2 :][: steps + 1]
+    run_block(Block(path, rbm.BlockedGibbs(), betas, visible, 1, seed))
 
 
 def numpy_steps(model: rbm.RBM, visible: np.ndarray, steps: int) -> np.ndarray:
@@ -133,30 +140,35 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=500)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
     args = parser.parse_args()
-    runs = list(candidates(args))
-    times: dict[str, list[float]] = {name: [] for name, _ in runs}
-    for _, run in runs:
-        run(args.steps)  # compiles
-    for _ in range(args.rounds):
-        for name, run in runs:
-            # The difference between two lengths excludes the overhead of a call.
-            times[name].append(
-                (elapsed(run, 2 * args.steps) - elapsed(run, args.steps)) / args.steps
-            )
-    seconds = {name: float(np.median(t)) for name, t in times.items()}
+    times = measure(args)
     baseline = {"geometric": "2 products", "spline": "3 products"}
     print(f"{'':14s}{'ms per step':>12s}{'/ products':>12s}{'/ geometric':>12s}")
-    for name, value in seconds.items():
-        over = value / seconds[baseline.get(name, "2 products")]
-        relative = value / seconds["geometric"]
-        print(f"{name:14s}{1e3 * value:12.2f}{over:12.2f}{relative:12.2f}")
+    for name, value in times.items():
+        over = np.median(value / times[baseline.get(name, "2 products")])
+        relative = np.median(value / times["geometric"])
+        print(f"{name:14s}{1e3 * np.median(value):12.2f}{over:12.2f}{relative:12.2f}")
 
 
-def elapsed(run, steps: int) -> float:
-    begin = time.perf_counter()
+def measure(args) -> dict[str, np.ndarray]:
+    """Return the seconds per step of each candidate in every round."""
+    runs, clock = list(candidates(args)), CLOCKS[args.clock]
+    for _, run in runs:
+        run(args.steps)  # compiles
+    times = {name: np.empty(args.rounds) for name, _ in runs}
+    for i in range(args.rounds):
+        for name, run in runs:
+            # The difference between two lengths excludes the overhead of a call.
+            short, long = (elapsed(run, k * args.steps, clock) for k in (1, 2))
+            times[name][i] = (long - short) / args.steps
+    return times
+
+
+def elapsed(run, steps: int, clock) -> float:
+    begin = clock()
     run(steps)
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.paths import (
     RBMPath,
     as_type_of,
-    hidden_field,
-    row_dot,
     sum_softplus_increments,
 )
+from pymc_anneal.rbm.products import product_with_biases
 from pymc_anneal.schedules.validate import check_schedule
 
 
@@ -171,13 +170,18 @@ class SplineRBMPath(RBMPath):
 
     def _evaluate(self, position: jax.Array, segment: jax.Array) -> SplineTerms:
         start, change = (jax.tree.map(lambda x: x[segment], m) for m in (self.start, self.change))
+        both = jnp.concatenate([start.weights, change.weights], axis=1)
+        product, base, linear = product_with_biases(
+            position, both, start.visible_bias, change.visible_bias
+        )
+        field, slope = jnp.split(product, 2, axis=1)
         return SplineTerms(
             position=position,
             segment=jnp.broadcast_to(segment.astype(jnp.int32), len(position)),
-            base=row_dot(position, start.visible_bias),
-            linear=row_dot(position, change.visible_bias),
-            field=hidden_field(start, position),
-            slope=hidden_field(change, position),
+            base=base,
+            linear=linear,
+            field=field + start.hidden_bias,
+            slope=slope + change.hidden_bias,
         )
 
     def _on_segment(self, terms: SplineTerms, segment: jax.Array) -> SplineTerms:
@@ -193,5 +197,5 @@ class SplineRBMPath(RBMPath):
         """Return ``log f_high - log f_low``, shape ``(n,)``, within the segment of the terms."""
         segment = terms.segment[0]
         step = as_type_of((high - low) / self._width(segment), terms.field)
-        field = terms.field + self._share(segment, low, terms.field) * terms.slope
-        return step * terms.linear + sum_softplus_increments(field, step * terms.slope)
+        field = terms.field + self._share(segment, high, terms.field) * terms.slope
+        return step * terms.linear + sum_softplus_increments(field, terms.slope, step)

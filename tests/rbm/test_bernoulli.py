@@ -9,7 +9,7 @@ import pytest
 
 from scipy import stats
 
-from pymc_anneal.rbm.bernoulli import bernoulli, bernoulli_numpy, random_bits
+from pymc_anneal.rbm.bernoulli import bernoulli, bernoulli_numpy, random_bits, uniform
 from tests.rbm_cases import LEVEL, frequencies_agree, mean_agrees, states
 
 DTYPES = [np.float32, np.float64]
@@ -43,7 +43,18 @@ def unrelated(first: np.ndarray, second: np.ndarray) -> bool:
     return bool(np.abs(correlation).max() < 6 / np.sqrt(len(left)))
 
 
+def all_combinations(parts: np.ndarray) -> bool:
+    """Test whether the same bits of four words take all 16 combinations equally often."""
+    codes = [(np.array([1, 2, 4, 8]) @ ((parts >> shift) & 1)) for shift in range(32)]
+    counts = [np.bincount(code, minlength=16) for code in codes]
+    return bool(min(stats.chisquare(count).pvalue for count in counts) > LEVEL)
+
+
 WORDS = 2**16
+
+
+def words_of(key: np.ndarray) -> np.ndarray:
+    return np.asarray(random_bits(jax.random.wrap_key_data(key, impl="threefry2x32"), (WORDS,)))
 
 
 @pytest.fixture(scope="module")
@@ -87,16 +98,33 @@ class TestRandomBits:
         assert unrelated(words[:-lag], words[lag:])
 
     @pytest.mark.parametrize(("i", "j"), [(i, j) for j in range(4) for i in range(j)])
-    def test_the_four_words_of_a_counter_are_unrelated(self, i: int, j: int) -> None:
+    def test_distant_words_are_unrelated(self, i: int, j: int) -> None:
         parts = np.asarray(random_bits(key_of(5), (4, WORDS)))
         assert unrelated(parts[i], parts[j])
 
-    def test_the_four_words_of_a_counter_take_all_combinations(self) -> None:
-        parts = np.asarray(random_bits(key_of(5), (4, WORDS)))
-        for shift in range(32):
-            digits = (parts >> shift) & 1
-            code = digits[0] + 2 * digits[1] + 4 * digits[2] + 8 * digits[3]
-            assert stats.chisquare(np.bincount(code, minlength=16)).pvalue > LEVEL, shift
+    @pytest.mark.parametrize("shape", [(WORDS, 4), (4, WORDS)], ids=["near", "far"])
+    def test_four_words_take_all_combinations(self, shape: tuple[int, int]) -> None:
+        parts = np.asarray(random_bits(key_of(5), shape))
+        parts = parts if len(parts) == 4 else parts.T
+        assert all_combinations(parts)
+        assert not all_combinations(np.array([*parts[:3], parts[0] ^ parts[1] ^ parts[2]]))
+
+    def test_words_of_neighbours_under_many_keys(self) -> None:
+        # Four units through the steps of a run, as each particle of an RBM sees them.
+        keys = jax.vmap(lambda i: jax.random.fold_in(key_of(13), i))(jnp.arange(WORDS))
+        parts = np.asarray(jax.vmap(lambda k: random_bits(k, (4,)))(keys)).T
+        assert all_combinations(parts)
+        assert all(unrelated(parts[i], parts[j]) for j in range(4) for i in range(j))
+        assert all(unrelated(part[1:], part[:-1]) for part in parts)
+
+    @pytest.mark.parametrize("word", [0, 1])
+    @pytest.mark.parametrize("bit", [0, 7, 19, 31])
+    def test_a_bit_of_the_key_changes_half_of_the_bits(self, word: int, bit: int) -> None:
+        first = np.array([0x9E3779B9, 0x7F4A7C15], np.uint32)
+        second = first.copy()
+        second[word] ^= np.uint32(1 << bit)
+        changed = np.bitwise_xor(*(words_of(key) for key in (first, second)))
+        assert np.abs(bits_of(changed).mean(axis=0)).max() < 6 / np.sqrt(WORDS)
 
     @pytest.mark.parametrize("number", [0, 999])
     def test_successive_keys_are_unrelated(self, number: int) -> None:
@@ -114,6 +142,20 @@ class TestRandomBits:
         length = min(len(first), len(second))
         assert unrelated(first[:length], second[:length])
 
+    def test_no_word_is_written_to_memory(self) -> None:
+        """The words of units are computed within the comparison, for each unit once."""
+
+        def by_table(key: jax.Array, p: jax.Array) -> jax.Array:
+            words = jax.lax.optimization_barrier(random_bits(key, p.shape))
+            return (uniform(words, p.dtype) < p).astype(p.dtype)
+
+        p = jax.ShapeDtypeStruct((100, 784), jnp.float32)
+        memory = [
+            jax.jit(draw).lower(key_of(1), p).compile().memory_analysis().temp_size_in_bytes
+            for draw in (bernoulli, by_table)
+        ]
+        assert memory[0] < 4 * 784 <= 4 * 78_400 <= memory[1]
+
     def test_broken_twins_are_found(self, words: np.ndarray) -> None:
         counter = np.arange(WORDS, dtype=np.uint32) * np.uint32(1664525)
         assert not balanced(counter | np.uint32(1 << 7))
@@ -125,6 +167,16 @@ class TestRandomBits:
 @partial(jax.jit, static_argnames="size")
 def count_of(key, p, size: int):
     return bernoulli(key, jnp.broadcast_to(p, (size,))).sum(dtype=jnp.float64)
+
+
+def share_below(uniform, p: np.ndarray) -> float:
+    """Return the share of all words whose uniform number, which increases, is below ``p``."""
+    low, high = 0, 2**32  # the words below the first are, those from the second on are not
+    while low < high:
+        middle = (low + high) // 2
+        below = bool(uniform(jnp.asarray(middle, jnp.uint32), p.dtype) < p)
+        low, high = (middle + 1, high) if below else (low, middle)
+    return low / 2**32
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -159,6 +211,30 @@ class TestBernoulli:
         exact = np.where(states(4) > 0, p.astype(float), 1 - p.astype(float)).prod(axis=1)
         assert frequencies_agree(np.asarray(draws), exact)
         assert not frequencies_agree(np.asarray(draws), np.roll(exact, 1))
+
+    @pytest.mark.parametrize("p", [0.0, 2.0**-31, 1e-6, 0.1, 0.5, 0.7, 1 - 2.0**-20, 1.0])
+    def test_exact_probabilities(self, dtype: type, p: float) -> None:
+        """Of the 2^32 words, the share that gives 1 is ``p``."""
+        p = np.asarray(p, dtype)
+        tolerance = 2.0**-31 + np.finfo(dtype).eps * float(p)
+        assert abs(share_below(uniform, p) - float(p)) <= tolerance
+
+    def test_sixteen_bits_are_found(self, dtype: type) -> None:
+        def coarse(words: jax.Array, dtype: type) -> jax.Array:
+            return uniform(words & np.uint32(0xFFFF0000), dtype)
+
+        assert abs(share_below(coarse, np.asarray(1e-6, dtype)) - 1e-6) > 1e-6
+
+    @pytest.mark.parametrize("size", [2, 500, 784])
+    def test_neighbours_in_a_layer_are_independent(self, dtype: type, size: int) -> None:
+        p = jnp.full((2**20 // size, size), 0.3, dtype)
+        draws = np.asarray(bernoulli(key_of(14), p))
+        exact = np.array([0.49, 0.21, 0.21, 0.09])
+        shared = np.repeat(draws[:, ::2], 2, axis=1)[:, :size]  # two units by one word
+        for found, expected in ((draws, True), (shared, False)):
+            pairs = found[:, : size // 2 * 2].reshape(-1, 2)
+            assert frequencies_agree(pairs, exact) is expected
+        assert frequencies_agree(draws[: len(draws) // 2 * 2].reshape(-1, 2, size)[:, :, 0], exact)
 
     def test_numpy(self, dtype: type) -> None:
         p = np.broadcast_to(np.array([0.02, 0.9, 0.5, 1.0], dtype=dtype), (100_001, 4))

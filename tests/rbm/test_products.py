@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.rbm.products import bfloat16_parts, binary_product, product_in_parts
+from pymc_anneal.rbm.products import (
+    bfloat16_parts,
+    binary_product,
+    product_in_parts,
+    product_with_biases,
+)
 
 RNG = np.random.default_rng(1)
 UNITS = RNG.integers(0, 2, (40, 300)).astype(np.float32)
@@ -72,3 +77,17 @@ def test_on_a_gpu(function) -> None:
     found = np.asarray(product(*jax.device_put((UNITS, WEIGHTS), device)))
     exact = UNITS.astype(np.float64) @ WEIGHTS.astype(np.float64)
     assert (np.abs(found - exact) / (UNITS @ np.abs(WEIGHTS))).max() < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 13, 14, 15, 16])
+def test_fields_and_biases_by_one_product(columns: int, dtype: type) -> None:
+    units, weights = UNITS.astype(dtype), RNG.normal(size=(300, columns)).astype(dtype)
+    biases = RNG.normal(size=(2, 300))  # in another type than the weights, which decide
+    with jax.enable_x64(True):
+        found = jax.jit(product_with_biases)(units, weights, *biases)
+    expected = units @ weights, *(biases @ units.T)
+    for left, right in zip(found, expected, strict=True):
+        assert left.dtype == dtype
+        np.testing.assert_allclose(left, right, rtol=0, atol=300 * np.finfo(dtype).eps)
+    assert not np.allclose(found[1], expected[2], atol=1e-3)

@@ -41,32 +41,38 @@ def test_relative_precision(size: float, sign: int, dtype: type) -> None:
     np.testing.assert_allclose(found, expected, rtol=60 * np.finfo(dtype).eps, atol=1e-37)
 
 
+def exact_decrement(x: float, d: float) -> float:
+    """Return ``softplus(x) - softplus(x - d)``."""
+    return -exact_increment(x, -float(d))
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1e-6, 1e-3, 0.1, 0.3, 0.5])
 def test_series(size: float, sign: int) -> None:
     x, d = np.array(FIELDS, np.float32), np.full(len(FIELDS), sign * size, np.float32)
-    expected = np.array([exact_increment(*pair) for pair in zip(x, d, strict=True)])
-    found = np.asarray(softplus_increment_by_series(x, d))
+    expected = np.array([exact_decrement(*pair) for pair in zip(x, d, strict=True)])
+    found = np.asarray(softplus_increment_by_series(jax.nn.sigmoid(x), d))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=60 * np.finfo(np.float32).eps, atol=1e-37)
 
 
 def test_the_series_fails_for_large_increments() -> None:
-    x, d = np.zeros(1, np.float32), np.full(1, 5.0, np.float32)
-    exact = exact_increment(0.0, 5.0)
-    assert float(softplus_increment_by_series(x, d)[0]) != pytest.approx(exact, rel=1e-3)
+    p, d = np.full(1, 0.5, np.float32), np.full(1, 5.0, np.float32)
+    exact = exact_decrement(0.0, 5.0)
+    assert float(softplus_increment_by_series(p, d)[0]) != pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("largest", [0.4, 0.6, 20.0])
-def test_sums_over_units(largest: float, dtype: type) -> None:
+@pytest.mark.parametrize("step", [0.4, -0.4, 0.6, -20.0])
+def test_sums_over_units(step: float, dtype: type) -> None:
     rng = np.random.default_rng(1)
-    x, d = rng.normal(0, 4, (3, 50)).astype(dtype), rng.uniform(-1, 1, (3, 50)).astype(dtype)
-    d *= largest
+    x, slope = rng.normal(0, 4, (3, 50)).astype(dtype), rng.uniform(-1, 1, (3, 50)).astype(dtype)
+    step = np.asarray(step, dtype)
     exact = [
-        [exact_increment(*p) for p in zip(*row, strict=True)] for row in zip(x, d, strict=True)
+        [exact_decrement(*p) for p in zip(*row, strict=True)]
+        for row in zip(x, step * slope, strict=True)
     ]
-    found = np.asarray(jax.jit(sum_softplus_increments)(x, d))
+    found = np.asarray(jax.jit(sum_softplus_increments)(x, slope, step))
     assert found.dtype == dtype
     scale = np.abs(exact).sum(axis=1)
     np.testing.assert_array_less(
