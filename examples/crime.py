@@ -54,9 +54,7 @@ def exact_log_evidence(x, y, mask):
 
 def draw_figure(inclusion, exact, effects, path):
     """Save a figure of the inclusion probabilities and of the averaged effects."""
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(8, 3.6), sharey=True, layout="constrained"
-    )
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
     row = np.arange(len(inclusion))
     left.barh(row, inclusion["probability"], color="C0", alpha=0.5)
     left.plot(exact, row, "k|", markersize=12, label="exact")

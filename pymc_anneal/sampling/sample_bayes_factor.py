@@ -229,9 +229,8 @@ class _Between:
         flat = run.position.reshape(-1, run.position.shape[2])
         _, position = self.chosen.coordinates.positions(flat)
         seed = self.session.seeds.audit
-        audit = audit_end(
-            self.space.second, position, run.log_weight.ravel(), self._is_outside, seed
-        )
+        compiled = self.chosen.coordinates.models[1]
+        audit = audit_end(compiled, position, run.log_weight.ravel(), self._is_outside, seed)
         verdicts = {
             **_of_draws(self.containers),
             "the particles": Verdict("do not trust", tuple(audit.doubts))
@@ -268,10 +267,10 @@ class _Between:
         start = StartDraws(self.draws, coordinates.complete_first)
         return run_from_draws(self.session, coordinates.path, start, self.kernel, self.chosen.probe)
 
-    def _is_outside(self, draws: np.ndarray) -> np.ndarray:
-        """Whether draws of the second model, shape ``(n, d)``, have density zero in the first."""
+    def _is_outside(self, position: np.ndarray) -> np.ndarray:
+        """Whether positions of the second model, ``(n, d)``, have density zero in the first."""
         coordinates = self.chosen.coordinates
-        z = coordinates.complete_second(self.session.seeds.prior, draws)
+        z = coordinates.add_to_second(self.session.seeds.prior, position)
         return np.isposinf(log_ratios(coordinates.path, z))
 
 
@@ -307,7 +306,7 @@ def _agreement(a: np.ndarray, b: np.ndarray, reverse_ess: float, forward_ess: fl
         return Verdict(
             "do not trust", (f"they contradict each other by {score:.1f} standard errors",)
         )
-    if reweighting_p_value(a, b, reverse_ess, forward_ess) < _REWEIGHTING_LEVEL:
+    if reweighting_p_value(a, b, reverse_ess, forward_ess, at_target=True) < _REWEIGHTING_LEVEL:
         return Verdict("do not trust", ("one leaves out a part of what the other one samples",))
     return _FINE
 
