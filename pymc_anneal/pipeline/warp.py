@@ -177,11 +177,11 @@ def _lay_out(first: CompiledModel, second: CompiledModel) -> _Layout:
         {v.name: list(range(v.start, v.stop)) for v in model.variables} for model in (first, second)
     ]
     shared = [name for name in places[0] if name in places[1]]
-    first, second = (
+    orders = [
         tuple(i for n in [*shared, *(n for n in p if n not in shared)] for i in p[n])
         for p in places
-    )
-    return _Layout(first, second, sum(len(places[0][name]) for name in shared))
+    ]
+    return _Layout(orders[0], orders[1], sum(len(places[0][name]) for name in shared))
 
 
 def _standardise(fit: NormalFit, x: np.ndarray) -> np.ndarray:
