@@ -62,7 +62,7 @@ def draw_figure(inclusion, exact, effects, path):
     left.set_yticks(row, inclusion.index)
     left.set(xlim=(0, 1.02), xlabel="inclusion probability", title="Which variables?")
     left.invert_yaxis()
-    left.legend(frameon=False, loc="lower left")
+    left.legend(frameon=False, loc="lower right")
     right.errorbar(effects["mean"], row, xerr=effects["sd"], fmt="o", color="C1", capsize=3)
     right.axvline(0, color="0.6", linewidth=0.8)
     right.set(xlabel="standard deviations of log crime", title="Effects, averaged over models")

@@ -8,7 +8,7 @@ probe of some draws measures the variance of the log weights of one step along e
 path; the smallest one is taken.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Protocol, TypeAlias
 
@@ -137,13 +137,17 @@ def choose_coordinates(
     seed_fit, seed_probe, seed_given = seed.spawn(3)
     own = OwnPriors(space)
     try:
-        probes: list[_Probed] = [(own, _probe(own, draws, seed_probe))]
+        probed = _probe(own, draws, seed_probe)
     except NanDensityError as error:
         target = JointTarget(space.second, coordinates=own)
         raise ValueError(target.explain_nan(error.position)) from error
-    probes += _mapped(space, draws, seed_fit, seed_probe)
+    if len(space.only_first.coordinates):
+        # Tails of a prior are heavier than those of the posterior: the weights of one step are
+        # those of a harmonic mean, whose tail a probe does not show.
+        probed = replace(probed, tail=np.inf)
+    probes: list[_Probed] = [(own, probed), *_mapped(space, draws, seed_fit, seed_probe)]
     tried = list(probes)
-    if not any(probed.one_step and probed.variance <= _CLOSE for _, probed in probes):
+    if not any(found.one_step and found.variance <= _CLOSE for _, found in probes):
         given_data = _mapped(space, draws, seed_given, seed_probe, given_data=True)
         tried += given_data
         # Moves would take long there.
