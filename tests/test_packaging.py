@@ -1,4 +1,4 @@
-"""The conda recipe says the same as pyproject.toml."""
+"""Metadata: versions, dependencies and their oldest versions, the conda recipe."""
 
 import re
 import tomllib
@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pymc_anneal as pma
 
+from tests.minimum_versions import oldest
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-RECIPE = (ROOT / "conda-recipe" / "recipe.yaml").read_text(encoding="utf-8")
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+RECIPE = read("conda-recipe/recipe.yaml")
 
 
 def listed(heading: str) -> list[str]:
@@ -29,6 +37,21 @@ def test_dependencies() -> None:
 def test_versions() -> None:
     assert f'version: "{pma.__version__}"' in RECIPE
     assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in RECIPE
+
+
+def test_the_version_is_that_of_the_changelog() -> None:
+    released = re.findall(r"^## \[(\d[^\]]*)\]", read("CHANGELOG.md"), re.MULTILINE)
+    assert released[0] == pma.__version__
+    assert f"\nversion: {pma.__version__}\n" in read("CITATION.cff")
+
+
+def test_oldest_versions() -> None:
+    found = oldest(PROJECT["dependencies"])
+    assert "pymc==5.28" in found
+    # All but those that any version will do for.
+    assert len(found) == len(PROJECT["dependencies"]) - 1
+    assert oldest(["pandas", "jax<2"]) == []
+    assert "minimum_versions.py" in read(".github/workflows/tests.yml")
 
 
 def test_description() -> None:

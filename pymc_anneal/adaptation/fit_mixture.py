@@ -88,6 +88,7 @@ def fit_to_particles(
     position: np.ndarray,
     seed: np.random.SeedSequence,
     evaluations: int = 0,
+    log_concave: bool = False,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 
@@ -104,9 +105,12 @@ def fit_to_particles(
         Source of randomness.
     evaluations
         Those that brought the particles to the posterior.
+    log_concave
+        Whether the posterior is known to have one mode: nothing is searched.
     """
     order = compiled.derivatives.order
-    search = _search(compiled, len(position), evaluations) if order == SMOOTH else None
+    searched = order == SMOOTH and not log_concave
+    search = _search(compiled, len(position), evaluations) if searched else None
     size = COSTLY_BATCH if compiled.costly else len(position)
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)

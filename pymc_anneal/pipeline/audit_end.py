@@ -2,7 +2,7 @@
 
 Particles that start at draws of one posterior do not show what lies beside them in another one. A
 mixture fitted to the particles at the end, and to modes that a search finds elsewhere
-(`adaptation/fit_mixture.py`), is compared with them.
+(`adaptation/fit_mixture.py`), is compared with them. A log-concave posterior is not searched.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.evidence.mode_audit import audit_draws
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.conditional_normal import is_log_concave
 from pymc_anneal.paths.geometric import ReferencePath
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 
@@ -62,7 +63,8 @@ def audit_end(
     weight = normalised(log_weight)
     count = max(_PARTICLES, _PER_COORDINATE * compiled.ndim)
     index = np.random.default_rng(seed_pick).choice(len(weight), size=count, p=weight)
-    fitted = fit_to_particles(compiled, position[index], seed_fit)
+    log_concave = is_log_concave(compiled)
+    fitted = fit_to_particles(compiled, position[index], seed_fit, log_concave=log_concave)
     doubts = audit_draws(fitted, position, weight).doubts(
         compiled, "the run between the models missed it; compare the evidences of two runs"
     )

@@ -48,7 +48,7 @@ _LEAST_STEPS = 10
 # Particles of the pilot.
 _PILOT = 256
 # Particles in excess of those planned, because the variance of a probe is uncertain.
-_MARGIN = 1.2
+_MARGIN = 1.3
 # Positions that are evaluated at a time.
 _BATCH = 512
 

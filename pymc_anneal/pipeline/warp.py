@@ -7,23 +7,16 @@ coordinates ``s`` that both models have before their own ``u`` and ``v``, and tr
 
 the ends of the path are densities of ``z = (z_s, z_u, z_v)``,
 
-    log first(z)  = log f(m_f + L_f (z_s, z_u)) + log |L_f| + log t_5(z_v),
-    log second(z) = log g(m_g + L_g (z_s, z_v)) + log |L_g| + log phi(z_u),
+    log first(z)  = log f(m_f + L_f (z_s, z_u)) + log |L_f| + log heavy(z_v),
+    log second(z) = log g(m_g + L_g (z_s, z_v)) + log |L_g| + log light(z_u),
 
-which integrate to the evidences: ``t_5`` (Student-t) and ``phi`` (normal) are normalised, in the
-role of the pseudo-priors of Carlin & Chib (1995). The tails of what is drawn are heavy, and those
-of what is added to the target light, so that the weights are bounded. Any map leaves the ratio of
-the normalisers as it is (warp bridge sampling, Meng & Schilling 2002; Jarzynski 2002): a bad
-approximation costs precision only.
-
-The approximations are Gaussian variational ones (Opper & Archambeau 2009): with ``x ~ N(m, C)``,
-
-    m <- m + C E[grad],    C Cov(grad) C = Cov(x),
-
-exact for a normal density after one iteration, from any draws.
+which integrate to the evidences: the pseudo-priors (`pipeline/pseudo_priors.py`) are normalised.
+Any map leaves the ratio of the normalisers as it is (warp bridge sampling, Meng & Schilling 2002;
+Jarzynski 2002): a bad approximation costs precision only. So the coordinates of a shared variable
+need not be the same in both models.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -32,33 +25,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.scipy import stats
 from jax.tree_util import Partial
 from scipy.linalg import solve_triangular
 
-from pymc_anneal.adaptation.fit_reference import locate
+from pymc_anneal.adaptation.variational_normal import ITERATIONS, NormalFit, fit_normal
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT
 from pymc_anneal.model.joint_space import JointSpace
 from pymc_anneal.paths.between_models import BetweenModels, EndTerms
+from pymc_anneal.paths.geometric import as_pytree
+from pymc_anneal.pipeline.map_coordinates import (
+    MapCoordinates,
+    coordinates_given_data,
+    own_coordinates,
+)
+from pymc_anneal.pipeline.pseudo_priors import draw_heavy, draw_light, log_heavy, log_light
 
 # Positions at which gradients are taken: so many more than twice the coordinates.
 _MORE = 32
-# Iterations of the fit; for posteriors that are nearly normal the second changes little.
-_ITERATIONS = 6
-# Share of the positions at which the density has to be finite.
-_LEAST_FINITE = 0.5
 # Largest number of coordinates of a dense map.
 _MAX_DIMENSIONS = 256
-_DEGREES_OF_FREEDOM = 5.0
 
 
-class NormalFit(NamedTuple):
-    """A normal approximation: mean ``(d,)``, lower root ``(d, d)``, in the order of the map."""
+class _Layout(NamedTuple):
+    """Coordinates of both models, the shared ones before the others, and the number of these."""
 
-    mean: np.ndarray
-    root: np.ndarray
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    shared: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +64,8 @@ class Warp:
     Attributes
     ----------
     space : JointSpace
+    coordinates : sequence of MapCoordinates
+        Those of the first and of the second model.
     first, second : NormalFit
         Shared coordinates come first.
     evaluations : int
@@ -75,45 +73,80 @@ class Warp:
     """
 
     space: JointSpace
+    coordinates: Sequence[MapCoordinates]
     first: NormalFit
     second: NormalFit
     evaluations: int
 
     @property
+    def models(self) -> tuple[CompiledModel, CompiledModel]:
+        """The two models, in the coordinates of the map."""
+        first, second = self.coordinates
+        return first.inner, second.inner
+
+    @property
     def path(self) -> BetweenModels:
         """The path from the first model to the second, in the coordinates ``z``."""
-        bound = Partial(_ends_of(self.space), self.first, self.second)  # type: ignore[no-untyped-call]
+        terms = (as_pytree(model.log_terms) for model in self.models)
+        ends = _ends_of(self._layout)
+        bound = Partial(ends, *terms, self.first, self.second)  # type: ignore[no-untyped-call]
         return BetweenModels(bound)
 
     def complete_first(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
         """Return ``z`` of draws of the first model, ``z_v`` drawn, shape ``(n, D)``."""
-        own, rng = len(_own(self.space)[1]), np.random.default_rng(seed)
-        new = rng.standard_t(_DEGREES_OF_FREEDOM, size=(len(draws), own))
-        return np.concatenate([_standardise(self.first, draws[:, _orders(self.space)[0]]), new], 1)
+        order, other, shared = self._layout
+        position = self.coordinates[0].from_model(draws)
+        z = _standardise(self.first, position[:, order])
+        shape = len(draws), len(other) - shared
+        return np.concatenate([z, draw_heavy(np.random.default_rng(seed), shape)], axis=1)
 
     def complete_second(self, seed: np.random.SeedSequence, draws: np.ndarray) -> np.ndarray:
         """Return ``z`` of draws of the second model, ``z_u`` drawn, shape ``(n, D)``."""
-        shared, own = len(_shared(self.space)[0]), len(_own(self.space)[0])
-        z = _standardise(self.second, draws[:, _orders(self.space)[1]])
-        new = np.random.default_rng(seed).standard_normal((len(draws), own))
+        return self.add_to_second(seed, self.coordinates[1].from_model(draws))
+
+    def add_to_second(self, seed: np.random.SeedSequence, position: np.ndarray) -> np.ndarray:
+        """Return ``z`` of positions of the second model in the coordinates of the map."""
+        other, order, shared = self._layout
+        z = _standardise(self.second, position[:, order])
+        new = draw_light(np.random.default_rng(seed), (len(z), len(other) - shared))
         return np.concatenate([z[:, :shared], new, z[:, shared:]], axis=1)
 
     def positions(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions of the first and of the second model at ``z``, shapes ``(n, d)``."""
-        shared, own = len(_shared(self.space)[0]), len(_own(self.space)[0])
-        order_first, order_second = _orders(self.space)
-        kept = np.concatenate([z[:, :shared], z[:, shared + own :]], axis=1)
+        """Return positions of both models, in the coordinates of the map, shapes ``(n, d)``."""
+        first, second, shared = self._layout
+        kept = np.concatenate([z[:, :shared], z[:, len(first) :]], axis=1)
         return (
-            _map(self.first, z[:, : shared + own], order_first),
-            _map(self.second, kept, order_second),
+            _map(self.first, z[:, : len(first)], first),
+            _map(self.second, kept, second),
         )
+
+    @property
+    def _layout(self) -> _Layout:
+        return _lay_out(*self.models)
 
 
 @double_precision
-def fit_warp(space: JointSpace, draws: np.ndarray, seed: np.random.SeedSequence) -> Warp | None:
-    """Fit the map to draws of the first model, shape ``(n, d)``, and gradients of both.
+def fit_warp(
+    space: JointSpace, draws: np.ndarray, seed: np.random.SeedSequence, given_data: bool = False
+) -> Warp | None:
+    """Fit the map to draws of the first model and gradients of both.
 
-    None if there are no gradients, too many coordinates, or no finite fit.
+    Parameters
+    ----------
+    space
+        The two models.
+    draws : ndarray, shape (n, d)
+        Draws of the first.
+    seed
+        Source of randomness.
+    given_data
+        Whether latent normal variables have their coordinates given the data.
+
+    Returns
+    -------
+    Warp or None
+        None if there are no gradients, too many coordinates, no latent normal variables that are
+        asked for, or no finite fit.
     """
     models = space.first, space.second
     if space.ndim > _MAX_DIMENSIONS or min(m.derivatives.order for m in models) == NO_GRADIENT:
@@ -123,91 +156,32 @@ def fit_warp(space: JointSpace, draws: np.ndarray, seed: np.random.SeedSequence)
     rows = np.random.default_rng(seed_rows).choice(len(draws), size=count, replace=False)
     joint = space.complete_first(seed_rest, draws[rows])
     starts = joint[:, : space.first.ndim], joint[:, space.columns]
-    orders = _orders(space)
-    fits = [
-        _fit(model, start, order, np.random.default_rng(seed_z))
-        for model, start, order in zip(models, starts, orders, strict=True)
-    ]
-    if fits[0] is None or fits[1] is None:
+    found = coordinates_given_data(models, starts) if given_data else own_coordinates(models)
+    if found is None:
         return None
-    return Warp(space, fits[0], fits[1], 2 * (_ITERATIONS + 1) * count)
-
-
-def _fit(
-    model: CompiledModel, position: np.ndarray, order: np.ndarray, rng: np.random.Generator
-) -> NormalFit | None:
-    """Return a normal approximation from positions near the bulk, or None if there is none."""
-    z = rng.standard_normal((len(position) // 2, model.ndim))
-    z = np.concatenate([z, -z])
-    mean, covariance = position.mean(axis=0), np.cov(position.T).reshape(2 * [model.ndim])
-    best = current = _Iterate.at(model, mean, covariance, z)
-    fraction = 1.0
-    for _ in range(_ITERATIONS):
-        if current is None or best is None:
-            break
-        proposed = current.step(model, z, fraction)
-        better = proposed is not None and proposed.bound > best.bound
-        best = proposed if better else best
-        # A posterior that is far from normal makes full steps overshoot.
-        fraction, current = (1.0, proposed) if better else (fraction / 2, best)
-    return None if best is None else best.ordered(order)
-
-
-@dataclass(frozen=True)
-class _Iterate:
-    """A normal approximation and the log density at its points, shapes ``(n, d)`` and ``(n,)``.
-
-    The bound is that of variational inference, ``E[log f] + log |L|``, up to a constant.
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
-    position: np.ndarray
-    gradient: np.ndarray
-    bound: float
-
-    @classmethod
-    def at(
-        cls, model: CompiledModel, mean: np.ndarray, covariance: np.ndarray, z: np.ndarray
-    ) -> "_Iterate | None":
-        try:
-            root = np.linalg.cholesky(covariance)
-        except np.linalg.LinAlgError:
-            return None
-        position = mean + z @ root.T
-        value, gradient = map(np.asarray, _value_and_gradient(model)(position))
-        finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
-        if not finite.mean() > _LEAST_FINITE:
-            return None
-        bound = value[finite].mean() + np.log(np.diag(root)).sum()
-        return cls(mean, covariance, position[finite], gradient[finite], float(bound))
-
-    def step(self, model: CompiledModel, z: np.ndarray, fraction: float) -> "_Iterate | None":
-        """Go a fraction of the way to the next iterate."""
-        mean, scale = locate(self.position, self.gradient)
-        covariance = np.diag(scale**2) if scale.ndim == 1 else scale @ scale.T
-        if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
-            return None
-        return _Iterate.at(
-            model,
-            self.mean + fraction * (mean - self.mean),
-            self.covariance + fraction * (covariance - self.covariance),
-            z,
+    layout = _lay_out(*(c.inner for c in found))
+    first, second = (
+        fit_normal(
+            c.inner.log_terms, c.from_model(start), np.array(order), np.random.default_rng(seed_z)
         )
+        for c, start, order in zip(found, starts, layout[:2], strict=True)
+    )
+    if first is None or second is None:
+        return None
+    return Warp(space, found, first, second, 2 * (ITERATIONS + 1) * count)
 
-    def ordered(self, order: np.ndarray) -> NormalFit | None:
-        """Return the approximation with its coordinates in an order."""
-        root = np.linalg.cholesky(self.covariance[np.ix_(order, order)])
-        return NormalFit(self.mean[order], root)
 
-
-@lru_cache(maxsize=8)
-def _value_and_gradient(
-    model: CompiledModel,
-) -> Callable[[np.ndarray], tuple[jax.Array, jax.Array]]:
-    function: Callable[[np.ndarray], tuple[jax.Array, jax.Array]]
-    function = jax.jit(jax.vmap(jax.value_and_grad(lambda x: model.log_terms(x).log_posterior)))
-    return function
+def _lay_out(first: CompiledModel, second: CompiledModel) -> _Layout:
+    """Match the variables of two models by name."""
+    places = [
+        {v.name: list(range(v.start, v.stop)) for v in model.variables} for model in (first, second)
+    ]
+    shared = [name for name in places[0] if name in places[1]]
+    orders = [
+        tuple(i for n in [*shared, *(n for n in p if n not in shared)] for i in p[n])
+        for p in places
+    ]
+    return _Layout(orders[0], orders[1], sum(len(places[0][name]) for name in shared))
 
 
 def _standardise(fit: NormalFit, x: np.ndarray) -> np.ndarray:
@@ -215,57 +189,40 @@ def _standardise(fit: NormalFit, x: np.ndarray) -> np.ndarray:
     return z
 
 
-def _map(fit: NormalFit, z: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _map(fit: NormalFit, z: np.ndarray, order: Sequence[int]) -> np.ndarray:
     x = np.empty(z.shape)
     x[:, order] = fit.mean + z @ fit.root.T
     return x
 
 
-def _shared(space: JointSpace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates of shared variables in the first and in the second model."""
-    second = np.flatnonzero(space.columns < space.first.ndim)
-    return space.columns[second], second
-
-
-def _own(space: JointSpace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates that each model has alone."""
-    first, second = _shared(space)
-    return (
-        np.setdiff1d(np.arange(space.first.ndim), first),
-        np.setdiff1d(np.arange(space.second.ndim), second),
-    )
-
-
-def _orders(space: JointSpace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates of each model in the order of the map."""
-    pairs = zip(_shared(space), _own(space), strict=True)
-    first, second = (np.concatenate(pair).astype(int) for pair in pairs)
-    return first, second
-
-
-# JAX caches its programs by function: the same space must give the same function.
+# JAX caches its programs by function: the same layout must give the same function.
 @lru_cache(maxsize=8)
-def _ends_of(space: JointSpace) -> Callable[..., EndTerms]:
-    return partial(_ends, space)
+def _ends_of(layout: _Layout) -> Callable[..., EndTerms]:
+    return partial(_ends, layout)
 
 
-def _ends(space: JointSpace, first: NormalFit, second: NormalFit, z: jax.Array) -> EndTerms:
-    shared, own = len(_shared(space)[0]), len(_own(space)[0])
-    z_s, z_u, z_v = jnp.split(z, [shared, shared + own])
-    order_first, order_second = _orders(space)
-    log_f = _log_density(space.first, first, order_first, jnp.concatenate([z_s, z_u]))
-    log_g = _log_density(space.second, second, order_second, jnp.concatenate([z_s, z_v]))
-    return EndTerms(
-        log_f + stats.t.logpdf(z_v, _DEGREES_OF_FREEDOM).sum(),
-        log_g + stats.norm.logpdf(z_u).sum(),
-    )
+def _ends(
+    layout: _Layout,
+    first_terms: Callable[[jax.Array], LogTerms],
+    second_terms: Callable[[jax.Array], LogTerms],
+    first: NormalFit,
+    second: NormalFit,
+    z: jax.Array,
+) -> EndTerms:
+    z_s, z_u, z_v = jnp.split(z, [layout.shared, len(layout.first)])
+    log_f = _log_density(first_terms, first, layout.first, jnp.concatenate([z_s, z_u]))
+    log_g = _log_density(second_terms, second, layout.second, jnp.concatenate([z_s, z_v]))
+    return EndTerms(log_f + log_heavy(z_v), log_g + log_light(z_u))
 
 
 def _log_density(
-    model: CompiledModel, fit: NormalFit, order: np.ndarray, z: jax.Array
+    log_terms: Callable[[jax.Array], LogTerms],
+    fit: NormalFit,
+    order: Sequence[int],
+    z: jax.Array,
 ) -> jax.Array:
     """Return the log density of ``z``, with the volume of the map."""
-    x = jnp.zeros(len(order)).at[order].set(fit.mean + fit.root @ z)
+    x = jnp.zeros(len(order)).at[np.array(order)].set(fit.mean + fit.root @ z)
     log_volume = jnp.log(jnp.diagonal(jnp.asarray(fit.root))).sum()
-    log_density: jax.Array = model.log_terms(x).log_posterior + log_volume
+    log_density: jax.Array = log_terms(x).log_posterior + log_volume
     return log_density

@@ -29,6 +29,7 @@ ESTIMATE = re.compile(
 KNOWN = {
     "cement": [-13.455, -13.591],
     "coal_disasters": [-177.517, -206.450, 28.933],
+    "crime": [-48.434, -48.549, -48.674, -48.795, -49.651],
     "exoplanets": [-488.096, -453.862, -390.621],
     "galaxies": [-246.106, -232.88, -226.79, -226.61],
     "magnesium": [-33.601, -22.510, -26.822, -19.522, -19.989],
@@ -125,6 +126,14 @@ def test_cement_data() -> None:
     design = np.column_stack([np.ones(13), data["aluminate"], data["tricalcium"]])
     fitted = np.linalg.lstsq(design, data["heat"])[0]
     assert fitted == pytest.approx([52.577, 1.468, 0.662], abs=1e-3)
+
+
+def test_crime_data() -> None:
+    """The smallest BIC of the regressions of logarithms, as published for these regressors."""
+    _, x, y = load(EXAMPLES / "crime.py").read_data()
+    residual = y - x @ np.linalg.lstsq(x, y)[0]
+    bic = len(y) * np.log((residual**2).sum() / (y**2).sum()) + 8 * np.log(len(y))
+    assert bic == pytest.approx(-55.912, abs=1e-3)
 
 
 def test_magnesium_data() -> None:

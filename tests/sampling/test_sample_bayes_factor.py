@@ -125,7 +125,7 @@ class TestPseudoPriors:
         off, error = self.mean_ratio(BetweenModels(without_normaliser), z)
         assert abs(off) > 10 * error
 
-    def test_warp(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_warp(self) -> None:
         space = join_models(as_compiled(SMALL), as_compiled(LARGE))
         mapped = warp.fit_warp(space, self.draws(), np.random.SeedSequence(2))
         assert mapped is not None
@@ -135,7 +135,7 @@ class TestPseudoPriors:
         assert abs(off) < 4 * error
         # The twin leaves out the volume of one of the maps.
         halved = mapped.second._replace(root=0.5 * mapped.second.root)
-        wrong = warp.Warp(space, mapped.first, halved, 0)
+        wrong = warp.Warp(space, mapped.coordinates, mapped.first, halved, 0)
         correct = self.mean_ratio(wrong.path, z)
         assert abs(correct[0]) < 4 * correct[1]
         lost = np.exp(-3 * np.log(2.0))

@@ -1,0 +1,182 @@
+"""Direct paths between pooled and hierarchical models, in coordinates given the data."""
+
+import sys
+
+from dataclasses import replace
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.model.joint_space import JointSpace, join_models
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.paths.between_models import BetweenModels
+from pymc_anneal.pipeline.from_draws import log_ratios
+from pymc_anneal.pipeline.warp import Warp, fit_warp
+from pymc_anneal.results.container import dataset
+
+# The module, which the function of the same name hides.
+MODULE = sys.modules["pymc_anneal.sampling.sample_bayes_factor"]
+EFFECT, ERROR = np.array([28.0, 8, -3, 7, 1]), np.array([15.0, 10, 16, 11, 9])
+# Quantiles of the half-Cauchy prior of tau, scale 5.
+TAU = 5 * np.tan(np.pi / 2 * (np.arange(5000) + 0.5) / 5000)
+QUIET = {"progressbar": False, "warnings": False}
+
+
+def pooled() -> pm.Model:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0, 5), ERROR, observed=EFFECT)
+    return model
+
+
+def hierarchical(centred: bool = False) -> pm.Model:
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu", 0, 5), pm.HalfCauchy("tau", 5)
+        if centred:
+            effect = pm.Normal("effect", mu, tau, shape=5)
+        else:
+            effect = mu + tau * pm.Normal("z", shape=5)
+        pm.Normal("y", effect, ERROR, observed=EFFECT)
+    return model
+
+
+POOLED, HIERARCHICAL = pooled(), hierarchical()
+
+
+def log_likelihoods(tau: np.ndarray) -> np.ndarray:
+    """Return the log likelihood of each value of tau."""
+    return np.array(
+        [
+            stats.multivariate_normal.logpdf(EFFECT, np.zeros(5), np.diag(ERROR**2 + t**2) + 25)
+            for t in tau
+        ]
+    )
+
+
+LIKELIHOOD = np.exp(log_likelihoods(TAU))
+EXACT = float(log_likelihoods(np.zeros(1))[0] - np.log(LIKELIHOOD.mean()))
+
+
+def draw_mu(rng: np.random.Generator, tau: np.ndarray) -> np.ndarray:
+    variance = ERROR**2 + tau[:, None] ** 2
+    precision = (1 / variance).sum(axis=1) + 1 / 25
+    return rng.normal((EFFECT / variance).sum(axis=1) / precision, precision**-0.5)
+
+
+def draws_of_pooled(seed: int, shape: tuple[int, int] = (4, 250)) -> object:
+    mu = draw_mu(np.random.default_rng(seed), np.zeros(np.prod(shape)))
+    return container({"posterior": dataset({"mu": mu.reshape(shape)}, ("chain", "draw"))})
+
+
+def draws_of_hierarchical(seed: int, centred: bool = False, shape=(4, 250)) -> object:
+    rng = np.random.default_rng(seed)
+    tau = rng.choice(TAU, size=np.prod(shape), p=LIKELIHOOD / LIKELIHOOD.sum())
+    mu, t = draw_mu(rng, tau), tau[:, None]
+    precision = 1 + t**2 / ERROR**2
+    z = rng.normal(t * (EFFECT - mu[:, None]) / ERROR**2 / precision, precision**-0.5)
+    own = {"effect": mu[:, None] + t * z} if centred else {"z": z}
+    values = {"mu": mu, "tau": tau, **own}
+    shaped = {name: v.reshape(*shape, *v.shape[1:]) for name, v in values.items()}
+    return container({"posterior": dataset(shaped, ("chain", "draw"))})
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list:
+    """Return a list of the coordinates that are chosen."""
+    found, choose = [], MODULE.choose_coordinates
+
+    def record(*args: object) -> object:
+        found.append(choose(*args).coordinates)
+        return choose(*args)
+
+    monkeypatch.setattr(MODULE, "choose_coordinates", record)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "centred"),
+    [
+        *(("a", False), ("b", False), ("both", False)),
+        *(pytest.param(given, True, marks=pytest.mark.slow) for given in ("a", "b", "both")),
+    ],
+)
+def test_exact_value(chosen: list, given: str, centred: bool) -> None:
+    models = POOLED, hierarchical(centred=True) if centred else HIERARCHICAL
+    draws = {
+        "draws_a": None if given == "b" else draws_of_pooled(1),
+        "draws_b": None if given == "a" else draws_of_hierarchical(2, centred),
+    }
+    found = pma.sample_bayes_factor(*models, **draws, target_mcse=0.05, random_seed=3, **QUIET)
+    assert found.verdict.status != "do not trust"
+    assert found.mcse < 0.06
+    assert abs(found.log_bayes_factor - EXACT) < 4 * found.mcse
+    # One step, where the coordinates of the models themselves take 50,000 evaluations and more.
+    assert found.evaluations < 15_000
+    assert all(isinstance(c, Warp) for c in chosen)
+
+
+@pytest.mark.parametrize(
+    "steps", [1, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (2, 3, 5))]
+)
+def test_unbiased_at_few_steps(steps: int) -> None:
+    """The mean of Z_b / Z_a over runs from exact draws of a, whatever the number of steps."""
+    ratios = []
+    for seed in range(12):
+        found = pma.sample_bayes_factor(
+            POOLED,
+            HIERARCHICAL,
+            draws_a=draws_of_pooled(100 + seed, (4, 100)),
+            steps=steps,
+            transition=pma.RandomWalkMetropolis(step_size=0.5, scale=1.0),
+            random_seed=seed,
+            **QUIET,
+        )
+        ratios.append(np.exp(EXACT - found.log_bayes_factor))
+    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+    assert error < 0.05
+    assert abs(np.mean(ratios) - 1) < 4 * error
+
+
+class TestOneStep:
+    """Weights of one step at exact draws of either model, and of wrong twins."""
+
+    def fitted(self, backward: bool) -> tuple[Warp, np.ndarray]:
+        models = as_compiled(POOLED), as_compiled(HIERARCHICAL)
+        draws = draws_of_hierarchical(5) if backward else draws_of_pooled(5)
+        first, second = models[::-1] if backward else models
+        space: JointSpace = join_models(first, second)
+        x = MODULE.grouped_draws(draws, first).reshape(1000, -1)
+        warp = fit_warp(space, x, np.random.SeedSequence(1), given_data=True)
+        assert warp is not None
+        return warp, warp.complete_first(np.random.SeedSequence(2), x)
+
+    def mean_ratio(self, path: BetweenModels, z: np.ndarray, exact: float) -> tuple[float, float]:
+        weight = np.exp(log_ratios(path, z) - exact)
+        return weight.mean() - 1, weight.std() / np.sqrt(len(z))
+
+    @pytest.mark.parametrize("backward", [False, True])
+    def test_mean_of_the_weights(self, backward: bool) -> None:
+        warp, z = self.fitted(backward)
+        exact = EXACT if backward else -EXACT
+        off, error = self.mean_ratio(warp.path, z, exact)
+        assert error < 0.04
+        assert abs(off) < 4 * error
+        # Another scale gives the same mean, and the twin leaves its volume out.
+        root = warp.second.root @ np.diag(np.r_[1.5, np.ones(len(warp.second.mean) - 1)])
+        other = replace(warp, second=warp.second._replace(root=root))
+        off, error = self.mean_ratio(other.path, z, exact)
+        assert abs(off) < 4 * error
+        off, error = self.mean_ratio(other.path, z, exact + np.log(1.5))
+        assert abs(off) > 4 * error
+
+    def test_positions_are_the_inverse(self) -> None:
+        warp, z = self.fitted(backward=True)
+        _, second = warp.positions(z)
+        again = warp.add_to_second(np.random.SeedSequence(3), second)
+        shared = len(warp.second.mean)
+        assert again[:, :shared] == pytest.approx(z[:, :shared], abs=1e-9)
