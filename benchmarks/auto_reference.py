@@ -126,7 +126,9 @@ def main() -> None:
         ]
         cost = np.mean([[runs[r].evaluations for r in REFERENCES] for runs in seeds], axis=0)
         work = np.mean([[runs[r].work for r in REFERENCES] for runs in seeds], axis=0)
-        ratios = [c[2] / np.nanmin(np.append(c[:2], np.inf)) for c in (cost, work)]
+        ratios = [
+            c[2] / np.nanmin(c[:2]) if np.isfinite(c[:2]).any() else np.nan for c in (cost, work)
+        ]
         z = max(score(name, runs) for runs in seeds)
         taken = ", ".join(runs["auto"].taken for runs in seeds)
         doubted = sum(not run.trusted for runs in seeds for run in runs.values())
