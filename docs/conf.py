@@ -1,5 +1,6 @@
 """Sphinx configuration. `make docs` executes every code cell and treats warnings as errors."""
 
+import os
 import sys
 
 from pathlib import Path
@@ -27,7 +28,8 @@ exclude_patterns = ["_build"]
 # Pages are MyST Markdown; a cell that raises an error stops the build.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "force"
+# "cache" executes only pages whose cells have changed; it does not notice changes of the package.
+nb_execution_mode = os.environ.get("NB_EXECUTION_MODE", "force")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True

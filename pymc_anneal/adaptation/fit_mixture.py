@@ -235,7 +235,7 @@ class _Fitter:
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
-            peak = climb(target, near[best], _spread_near(mixture, near[best]))
+            peak = climb(target, near[best], mixture.spread_near(near[best]))
             open_[best] = False
             if peak is None or not _is_new(peak, found, target):
                 failures += 1
@@ -270,13 +270,6 @@ def _keep_high(
     height = np.nan_to_num(_log_ratio(found.path, near, terms) - found.log_z, nan=-np.inf)
     high = height >= min(_LEAST_PEAK - _LOWERED, height.max())
     return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
-
-
-def _spread_near(mixture: ModeMixture, position: np.ndarray) -> np.ndarray:
-    """Return the standard deviations of the mode nearest to a position, shape ``(d,)``."""
-    nearest = np.linalg.norm(mixture.mean - position, axis=1).argmin()
-    scale = mixture.scale[nearest]
-    return np.asarray(np.linalg.norm(scale, axis=1)) if scale.ndim == 2 else scale
 
 
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:

@@ -77,6 +77,12 @@ class ModeMixture:
         ]
         return [component for pair in pairs for component in pair]
 
+    def spread_near(self, position: np.ndarray) -> np.ndarray:
+        """Return the standard deviations of the mode nearest to a position, shape ``(d,)``."""
+        nearest = np.linalg.norm(self.mean - position, axis=1).argmin()
+        scale = self.scale[nearest]
+        return np.asarray(np.linalg.norm(scale, axis=1)) if scale.ndim == 2 else scale
+
     def log_components(self, position: jax.Array | np.ndarray) -> jax.Array:
         """Return the log densities of the components times their weights, shape ``(2 J, n)``."""
         xp = array_namespace(position, self.mean)

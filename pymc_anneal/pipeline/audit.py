@@ -17,8 +17,13 @@ _PARTICLES = 512
 _ADVICE = "the run missed it; reference='pilot' starts from all modes that were found"
 
 
-def audit_run(session: Session, target: ModelTarget, forward: ForwardStages) -> ModeAudit | None:
-    """Compare the modes of a posterior with those that a run has found.
+def fit_for_audit(
+    session: Session, target: ModelTarget, forward: ForwardStages
+) -> FittedReference | None:
+    """Return the mixture that was fitted on the way to a run, or one fitted to its particles.
+
+    None if no mixture can be fitted: for discrete variables, for priors that are not normalised,
+    and for runs whose number of steps was given, which nothing is adapted for.
 
     Parameters
     ----------
@@ -27,16 +32,15 @@ def audit_run(session: Session, target: ModelTarget, forward: ForwardStages) -> 
     target
         The model.
     forward
-        The run; the mixture that was fitted on the way is used if there is one.
-
-    Returns
-    -------
-    ModeAudit or None
-        None if no mixture can be fitted: for discrete variables, for priors that are not
-        normalised, and for runs whose number of steps was given, which nothing is adapted for.
+        The run.
     """
-    fitted = _known_fit(forward) or _fit_to_run(session, target, forward)
-    return audit_draws(fitted, *_weighted_particles(forward)) if fitted else None
+    known = (c.fitted for c in forward.candidate.lineage if c.fitted is not None)
+    return next(known, None) or _fit_to_run(session, target, forward)
+
+
+def audit_run(fitted: FittedReference, forward: ForwardStages) -> ModeAudit:
+    """Compare the modes of a mixture with those that a run has found."""
+    return audit_draws(fitted, *_weighted_particles(forward))
 
 
 def doubt_run(target: ModelTarget, forward: ForwardStages, audit: ModeAudit | None) -> list[str]:
@@ -73,11 +77,6 @@ def modes_dataset(target: ModelTarget, audit: ModeAudit) -> xr.Dataset:
     }
     here = {name: value for name, value in values.items() if name in free}
     return target.named({**here, **columns}, ("mode",))
-
-
-def _known_fit(forward: ForwardStages) -> FittedReference | None:
-    """Return the mixture that was fitted on the way to a run, if any."""
-    return next((c.fitted for c in forward.candidate.lineage if c.fitted is not None), None)
 
 
 def _fit_to_run(

@@ -24,7 +24,7 @@ from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.cut_short import describe_interruption, explain_time_limit
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
-from pymc_anneal.pipeline.rounds import ForwardStages, annealed_estimates
+from pymc_anneal.pipeline.rounds import annealed_estimates
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
@@ -140,7 +140,7 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         forward.round_of_particle,
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
-        earlier=_earlier_estimates(forward),
+        earlier=_other_estimates(stages),
         rounds=annealed_estimates("a round", forward.rounds),
         interruption=describe_interruption(forward, stages.interrupted),
         mcse=reverse.mcse if reverse else estimate.mcse,
@@ -150,11 +150,13 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
     return verdict._replace(reasons=(*verdict.reasons, *nan.remarks))
 
 
-def _earlier_estimates(forward: ForwardStages) -> list[Estimate]:
+def _other_estimates(stages: Stages) -> list[Estimate]:
     """Return the estimates of pilots, fits and trials that have an error to go by."""
+    forward = stages.forward
     lineage = replace(forward.candidate, pilot=forward.pilot).lineage
     pilots = {id(m.pilot): (m.reference, m.pilot) for m in lineage if m.pilot is not None}
-    fits = [m.fitted.log_ratio_draws for m in lineage if m.fitted is not None]
+    mixtures = {id(f): f for f in (*(m.fitted for m in lineage), stages.audited) if f is not None}
+    fits = [mixture.log_ratio_draws for mixture in mixtures.values()]
     found = [
         *(
             Estimate(f"the pilot from the {name}", pilot.log_z, pilot.log_z_mcse)

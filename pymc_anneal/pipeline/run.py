@@ -12,11 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.audit import audit_run, doubt_run, explain_no_audit, modes_dataset
+from pymc_anneal.pipeline.audit import (
+    audit_run,
+    doubt_run,
+    explain_no_audit,
+    fit_for_audit,
+    modes_dataset,
+)
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
@@ -48,6 +55,8 @@ class Stages:
         Whether the reverse run was stopped, before or after its first block.
     modes : Dataset or None
         Table of the modes of the posterior; None if they were not looked for.
+    audited : FittedReference or None
+        The mixture of these modes.
     doubts : tuple of str
         Doubts of the audit.
     note : str
@@ -61,6 +70,7 @@ class Stages:
     reverse: Reverse | None = None
     interrupted: bool = False
     modes: xr.Dataset | None = None
+    audited: FittedReference | None = None
     doubts: tuple[str, ...] = ()
     note: str = ""
 
@@ -119,10 +129,12 @@ def run_model(
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the mode audit and its doubts."""
-    audit = audit_run(session, target, stages.forward)
+    fitted = fit_for_audit(session, target, stages.forward)
+    audit = audit_run(fitted, stages.forward) if fitted else None
     return replace(
         stages,
         modes=modes_dataset(target, audit) if audit else None,
+        audited=fitted,
         doubts=tuple(doubt_run(target, stages.forward, audit)),
         note="" if audit else explain_no_audit(session, target),
     )

@@ -1,5 +1,7 @@
 """The mode audit: modes that a run has missed are named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -8,7 +10,10 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import required_group
+from pymc_anneal.execution.blocks import AnnealedRun
+from pymc_anneal.pipeline.rounds import run_rounds
 from tests.pipeline.test_fitted_mixture import two_modes
+from tests.problems import by_name
 
 
 def spike_and_slab(d: int, shift: float = 0.031) -> tuple[pm.Model, float]:
@@ -97,6 +102,22 @@ def test_no_table_where_nothing_was_planned() -> None:
     idata = run(model, reference="prior", steps=20)
     with pytest.raises(ValueError, match="modes"):
         required_group(idata, "modes", "sample_ais")
+
+
+@pytest.mark.parametrize(("missing", "trusted"), [(0.0, True), (0.5, False)])
+def test_importance_sampling_that_finds_more_raises_a_doubt(
+    missing: float, trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the prior, where the mixture is fitted to the particles of the run itself."""
+
+    def too_low(*arguments) -> list[AnnealedRun]:
+        return [replace(r, log_weight=r.log_weight - missing) for r in run_rounds(*arguments)]
+
+    monkeypatch.setattr("pymc_anneal.pipeline.run.run_rounds", too_low)
+    model = by_name("conjugate_normal").build()
+    found = pma.log_evidence(run(model, reference="prior", warnings=False))
+    assert found.verdict.trusted == trusted
+    assert ("importance sampling with a mixture found" in str(found.verdict)) != trusted
 
 
 class TestNoAudit:
