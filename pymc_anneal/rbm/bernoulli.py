@@ -50,7 +50,8 @@ def random_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         word = (word ^ (word >> shift)) * np.uint32(multiplier)
         if number == 0:
             word = word + second
-    return word ^ (word >> _LAST_SHIFT)
+    mixed: jax.Array = word ^ (word >> _LAST_SHIFT)
+    return mixed
 
 
 def _counter(shape: tuple[int, ...]) -> jax.Array:
