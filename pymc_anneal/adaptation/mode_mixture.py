@@ -126,8 +126,8 @@ class ModeMixture:
 
     def sample(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the density, shape ``(draws, d)``."""
-        weight = self.without_room().weight
-        return mixed_draws(seed, draws, weight, [c.sample for c in self.components])
+        present = self.without_room()
+        return mixed_draws(seed, draws, present.weight, [c.sample for c in present.components])
 
     def draw(self, key: jax.Array, draws: int) -> jax.Array:
         """Draw from the density by JAX, shape ``(draws, d)``."""

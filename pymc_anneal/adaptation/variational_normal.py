@@ -15,9 +15,9 @@ import jax
 import numpy as np
 
 from pymc_anneal.adaptation.fit_reference import locate
+from pymc_anneal.adaptation.particles import value_and_gradient
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.base.programs import forgettable
-from pymc_anneal.paths.geometric import as_pytree
+from pymc_anneal.paths.geometric import GeometricPath
 
 # Iterations of the fit; for posteriors that are nearly normal the second changes little.
 ITERATIONS = 6
@@ -56,7 +56,7 @@ def fit_normal(
     """
     ndim = position.shape[1]
     z = rng.standard_normal((len(position) // 2, ndim))
-    density = as_pytree(log_terms), np.concatenate([z, -z])
+    density = log_terms, np.concatenate([z, -z])
     mean, covariance = position.mean(axis=0), np.cov(position.T).reshape(2 * [ndim])
     best = current = _Iterate.at(*density, mean, covariance)
     fraction = 1.0
@@ -97,7 +97,7 @@ class _Iterate:
         except np.linalg.LinAlgError:
             return None
         position = mean + z @ root.T
-        value, gradient = map(np.asarray, _value_and_gradient(log_terms, position))
+        value, gradient = value_and_gradient(GeometricPath(log_terms), position, 1.0)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         if not finite.mean() > _LEAST_FINITE:
             return None
@@ -123,12 +123,3 @@ class _Iterate:
         """Return the approximation with its coordinates in an order."""
         root = np.linalg.cholesky(self.covariance[np.ix_(order, order)])
         return NormalFit(self.mean[order], root)
-
-
-# Another call for the same model compiles nothing.
-@forgettable
-@jax.jit
-def _value_and_gradient(
-    log_terms: Callable[[jax.Array], LogTerms], position: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    return jax.vmap(jax.value_and_grad(lambda x: log_terms(x).log_posterior))(position)

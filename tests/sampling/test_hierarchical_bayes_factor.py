@@ -15,10 +15,9 @@ import pymc_anneal as pma
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.model.joint_space import JointSpace, join_models
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.paths.between_models import BetweenModels
-from pymc_anneal.pipeline.from_draws import log_ratios
 from pymc_anneal.pipeline.warp import Warp, fit_warp
 from pymc_anneal.results.container import dataset
+from tests.sampling import mean_ratio
 
 # The module, which the function of the same name hides.
 MODULE = sys.modules["pymc_anneal.sampling.sample_bayes_factor"]
@@ -125,21 +124,13 @@ def test_exact_value(chosen: list, given: str, centred: bool) -> None:
 )
 def test_unbiased_at_few_steps(steps: int) -> None:
     """The mean of Z_b / Z_a over runs from exact draws of a, whatever the number of steps."""
-    ratios = []
-    for seed in range(12):
-        found = pma.sample_bayes_factor(
-            POOLED,
-            HIERARCHICAL,
-            draws_a=draws_of_pooled(100 + seed, (4, 100)),
-            steps=steps,
-            transition=pma.RandomWalkMetropolis(step_size=0.5, scale=1.0),
-            random_seed=seed,
-            **QUIET,
-        )
-        ratios.append(np.exp(EXACT - found.log_bayes_factor))
-    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+
+    def draw(seed: int):
+        return draws_of_pooled(seed, (4, 100))
+
+    off, error = mean_ratio.of_runs((POOLED, HIERARCHICAL), draw, steps, EXACT)
     assert error < 0.05
-    assert abs(np.mean(ratios) - 1) < 4 * error
+    assert abs(off) < 4 * error
 
 
 class TestOneStep:
@@ -155,23 +146,19 @@ class TestOneStep:
         assert warp is not None
         return warp, warp.complete_first(np.random.SeedSequence(2), x)
 
-    def mean_ratio(self, path: BetweenModels, z: np.ndarray, exact: float) -> tuple[float, float]:
-        weight = np.exp(log_ratios(path, z) - exact)
-        return weight.mean() - 1, weight.std() / np.sqrt(len(z))
-
     @pytest.mark.parametrize("backward", [False, True])
     def test_mean_of_the_weights(self, backward: bool) -> None:
         warp, z = self.fitted(backward)
         exact = EXACT if backward else -EXACT
-        off, error = self.mean_ratio(warp.path, z, exact)
+        off, error = mean_ratio.of_weights(warp.path, z, exact)
         assert error < 0.04
         assert abs(off) < 4 * error
         # Another scale gives the same mean, and the twin leaves its volume out.
         root = warp.second.root @ np.diag(np.r_[1.5, np.ones(len(warp.second.mean) - 1)])
         other = replace(warp, second=warp.second._replace(root=root))
-        off, error = self.mean_ratio(other.path, z, exact)
+        off, error = mean_ratio.of_weights(other.path, z, exact)
         assert abs(off) < 4 * error
-        off, error = self.mean_ratio(other.path, z, exact + np.log(1.5))
+        off, error = mean_ratio.of_weights(other.path, z, exact + np.log(1.5))
         assert abs(off) > 4 * error
 
     def test_positions_are_the_inverse(self) -> None:

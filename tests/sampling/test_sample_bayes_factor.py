@@ -15,8 +15,8 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.between_models import BetweenModels, EndTerms
 from pymc_anneal.pipeline import warp
 from pymc_anneal.pipeline.between_models import OwnPriors
-from pymc_anneal.pipeline.from_draws import log_ratios
 from pymc_anneal.results.container import dataset
+from tests.sampling import mean_ratio
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(40, 3)) @ np.array([[1.0, 0.6, 0.2], [0.0, 0.8, 0.4], [0.0, 0.0, 0.9]])
@@ -83,36 +83,23 @@ class TestExactValue:
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_unbiased_at_few_steps(steps: int) -> None:
     """The mean of Z_b / Z_a over runs from exact draws of a, whatever the number of steps."""
-    ratios = []
-    for seed in range(12):
-        found = pma.sample_bayes_factor(
-            SMALL,
-            LARGE,
-            draws_a=exact_draws(2, 100 + seed, (4, 100)),
-            steps=steps,
-            transition=pma.RandomWalkMetropolis(step_size=0.5, scale=1.0),
-            random_seed=seed,
-            progressbar=False,
-            warnings=False,
-        )
-        ratios.append(np.exp(EXACT - found.log_bayes_factor))
-    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+
+    def draw(seed: int):
+        return exact_draws(2, seed, (4, 100))
+
+    off, error = mean_ratio.of_runs((SMALL, LARGE), draw, steps, EXACT)
     assert error < 0.1
-    assert abs(np.mean(ratios) - 1) < 4 * error
+    assert abs(off) < 4 * error
 
 
 class TestPseudoPriors:
     """One step between the models, with and without the normaliser of the pseudo-prior."""
 
-    def mean_ratio(self, path: BetweenModels, z: np.ndarray) -> tuple[float, float]:
-        weight = np.exp(log_ratios(path, z) + EXACT)
-        return weight.mean() - 1, weight.std() / np.sqrt(len(z))
-
     def test_own_priors(self) -> None:
         space = join_models(as_compiled(SMALL), as_compiled(LARGE))
         own = OwnPriors(space)
         z = own.complete_first(np.random.SeedSequence(1), self.draws())
-        off, error = self.mean_ratio(own.path, z)
+        off, error = mean_ratio.of_weights(own.path, z, -EXACT)
         assert error < 0.1
         assert abs(off) < 4 * error
 
@@ -122,7 +109,7 @@ class TestPseudoPriors:
             kernel = -0.5 * (x[2] / SCALE) ** 2
             return EndTerms(space.log_first(x) - log_prior + kernel, space.log_second(x))
 
-        off, error = self.mean_ratio(BetweenModels(without_normaliser), z)
+        off, error = mean_ratio.of_weights(BetweenModels(without_normaliser), z, -EXACT)
         assert abs(off) > 10 * error
 
     def test_warp(self) -> None:
@@ -130,13 +117,13 @@ class TestPseudoPriors:
         mapped = warp.fit_warp(space, self.draws(), np.random.SeedSequence(2))
         assert mapped is not None
         z = mapped.complete_first(np.random.SeedSequence(1), self.draws())
-        off, error = self.mean_ratio(mapped.path, z)
+        off, error = mean_ratio.of_weights(mapped.path, z, -EXACT)
         assert error < 0.02
         assert abs(off) < 4 * error
         # The twin leaves out the volume of one of the maps.
         halved = mapped.second._replace(root=0.5 * mapped.second.root)
         wrong = warp.Warp(space, mapped.coordinates, mapped.first, halved, 0)
-        correct = self.mean_ratio(wrong.path, z)
+        correct = mean_ratio.of_weights(wrong.path, z, -EXACT)
         assert abs(correct[0]) < 4 * correct[1]
         lost = np.exp(-3 * np.log(2.0))
         assert abs((1 + correct[0]) / lost - 1) > 10 * correct[1]
