@@ -159,6 +159,7 @@ def measure(args) -> dict[str, np.ndarray]:
     times = {name: np.empty(args.rounds) for name, _ in runs}
     for i in range(args.rounds):
         for name, run in runs:
+            run(args.steps)  # the first call after another candidate is slower
             # The difference between two lengths excludes the overhead of a call.
             short, long = (elapsed(run, k * args.steps, clock) for k in (1, 2))
             times[name][i] = (long - short) / args.steps
