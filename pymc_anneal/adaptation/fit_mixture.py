@@ -2,15 +2,11 @@
 
 Each mode among the particles (`modes.py`) gets two components at the place and scale of its
 particles, a normal one and a Student-t one with heavier tails. The weights come from importance
-sampling with the mixture itself (Cappe, Douc, Guillin, Marin & Robert 2008, eq. 14): with
-``W_i ~ f(x_i) / r(x_i)`` at draws of ``r``,
-
-    w_j <- sum_i W_i w_j r_j(x_i) / r(x_i),
-
-bounded below, so that no component is given up. The largest mode may have a third component, wider
-along some coordinates (`wider_component.py`). Components for modes that no particle has met come
-from a search (`peaks.py`). Those for skewed tails have the mean and the covariance of the particles
-under the weights ``f / r``, which are large where the mixture is too low.
+sampling with the mixture itself (`mixture_weights.py`). The largest mode may have a third
+component, wider along some coordinates (`wider_component.py`). Components for modes that no
+particle has met come from a search (`peaks.py`). Those for skewed tails have the mean and the
+covariance of the particles under the weights ``f / r``, the ratio of target to mixture, which are
+large where the mixture is too low.
 """
 
 from collections.abc import Sequence
@@ -19,17 +15,15 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from scipy.special import logsumexp
-
 from pymc_anneal.adaptation.curvature import locate_by_curvature
 from pymc_anneal.adaptation.fit_reference import MAX_DENSE
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
     membership,
-    mixture_of,
     normalised,
 )
+from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
@@ -77,8 +71,6 @@ _FAR, _MAX_TAILS = 0.3, 3
 _WIDE_SHARE, _PARTLY_WIDE_SHARE = 0.1, 0.2
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
-# Iterations of the weights; the first one makes most of the change.
-_ITERATIONS = 5
 # Modes with components of their own, the largest ones; smaller ones count to the last of these.
 _MAX_MODES = 8
 
@@ -201,13 +193,13 @@ class _Fitter:
         draws = draw_start(start, self.draw_prior)(seed_fit, count)
         floor = np.full(len(mixture.weight), _LEAST_SHARE)
         floor[2 * modes : 2 * (modes + self.wide)] = 1.0
-        weighted = _fit_weights(start, draws, target, floor * mixture.weight)
+        weighted = fit_weights(start, draws, target, floor * mixture.weight)
         found = replace(start, reference=weighted.with_room())
         checked = draw_start(found, self.draw_prior)(seed_check, count)
         return FittedReference(
             path=found,
-            log_ratio_draws=_log_ratio(found, checked, target.evaluate_draws(checked)),
-            log_ratio_particles=_log_ratio(found, position, target.evaluate(position)),
+            log_ratio_draws=log_ratio(found, checked, target.evaluate_draws(checked)),
+            log_ratio_particles=log_ratio(found, position, target.evaluate(position)),
             modes=modes,
             evaluations=target.evaluations,
             membership=membership(found, checked, modes),
@@ -231,7 +223,7 @@ class _Fitter:
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures = 0
         for own in seeds:
-            height = _log_ratio(found.path, near, terms) - found.log_z
+            height = log_ratio(found.path, near, terms) - found.log_z
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
@@ -267,7 +259,7 @@ def _keep_high(
 
     At least one is returned, with the log densities of all that are.
     """
-    height = np.nan_to_num(_log_ratio(found.path, near, terms) - found.log_z, nan=-np.inf)
+    height = np.nan_to_num(log_ratio(found.path, near, terms) - found.log_z, nan=-np.inf)
     high = height >= min(_LEAST_PEAK - _LOWERED, height.max())
     return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
 
@@ -275,7 +267,7 @@ def _keep_high(
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     """Whether a peak holds mass, and the mixture is far below it."""
     top = np.asarray(peak.normal.mean)[None]
-    height = _log_ratio(found.path, top, target.evaluate(top))[0] - found.log_z
+    height = log_ratio(found.path, top, target.evaluate(top))[0] - found.log_z
     return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
 
 
@@ -305,45 +297,3 @@ def _one_for_each_mode(
     normals = [GaussianReference(*at) for at in located]
     weight = np.concatenate([own.mean() * _SHARES for own in of_mode])
     return ModeMixture.at(normals, weight / weight.sum())
-
-
-def _fit_weights(
-    path: ReferencePath, draws: np.ndarray, target: TargetDensity, least: np.ndarray
-) -> ModeMixture:
-    """Return the reference of a path with weights fitted to its draws, shape ``(m, d)``.
-
-    They are at least ``least``, before they are made to sum to one.
-    """
-    mixture = mixture_of(path)
-    first = mixture.weight
-    log_each = mixture.evaluate_components(draws) - np.log(first)[:, None]
-    terms = target.evaluate_draws(draws)
-    log_prior, log_target = np.asarray(terms.log_prior), np.asarray(terms.log_posterior)
-    importance = normalised(log_target - _defended(path, log_each, log_prior, first))
-    weight = first
-    for _ in range(_ITERATIONS):
-        log_mixture = _defended(path, log_each, log_prior, weight)
-        share = np.exp(log_each + np.log(weight)[:, None] - log_mixture)
-        weight = np.maximum(share @ importance, least)
-        weight = weight / weight.sum()
-    return replace(mixture, weight=weight)
-
-
-def _defended(
-    path: ReferencePath, log_each: np.ndarray, log_prior: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """Return the log density of a mixture with its share of the prior, shape ``(n,)``.
-
-    ``log_each``, shape ``(J, n)``, are the log densities of the components without weights.
-    """
-    share = float(path.prior_share)
-    fitted = logsumexp(log_each + np.log(weight)[:, None], axis=0)
-    return np.asarray(np.logaddexp(np.log(share) + log_prior, np.log1p(-share) + fitted))
-
-
-def _log_ratio(path: ReferencePath, position: np.ndarray, terms: LogTerms) -> np.ndarray:
-    """Return ``log f - log r``, shape ``(n,)``, with the terms of the target there."""
-    log_each = mixture_of(path).evaluate_components(position)
-    log_reference = _defended(path, log_each, np.asarray(terms.log_prior), np.ones(len(log_each)))
-    log_ratio: np.ndarray = np.asarray(terms.log_posterior) - log_reference
-    return log_ratio
