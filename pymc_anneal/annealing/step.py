@@ -21,7 +21,7 @@ from pymc_anneal.annealing.block import Carry, Ladder
 from pymc_anneal.annealing.resampling import resample_populations
 from pymc_anneal.annealing.step_statistics import Stats, reduce_step
 from pymc_anneal.base.contracts import KernelState, Path, Scalar, StepInfo, Transition
-from pymc_anneal.base.programs import WIDE_VECTORS, forgettable
+from pymc_anneal.base.programs import forgettable
 
 # Largest number of steps in one compiled call; the number taken is set at run time.
 CHUNK = 512
@@ -91,12 +91,7 @@ def start_carry(
 
 
 @forgettable
-@partial(
-    jax.jit,
-    static_argnames=("chains", "backward", "resampling"),
-    donate_argnames="carry",
-    compiler_options=WIDE_VECTORS,
-)
+@partial(jax.jit, static_argnames=("chains", "backward", "resampling"), donate_argnames="carry")
 def advance(
     path: Path,
     transition: Transition,

@@ -17,11 +17,6 @@ Program = TypeVar("Program", bound=Callable[..., Any])
 # from the cache on disk.
 _MOST_MODELS = 24
 
-# Compiler options of the programs that take most of the time. XLA leaves half of a register of 512
-# bits unused, as older processors slow down when they use all of it; exponentials and logarithms
-# take up to a quarter less time without that. Processors with narrower registers ignore it.
-WIDE_VECTORS = {"xla_cpu_prefer_vector_width": "512"}
-
 _functions: list[Any] = []
 _models: set[Hashable] = set()
 _lock = threading.Lock()
