@@ -58,7 +58,8 @@ def _batch(path: GeometricPath, x: jax.Array) -> jax.Array:
 def grouped_draws(idata: Container, compiled: CompiledModel) -> np.ndarray:
     """Return posterior draws, unconstrained, shape ``(chains, draws, d)``, copies side by side.
 
-    Copies, as resampling makes them, then count as autocorrelation.
+    Copies, as resampling makes them, then count as autocorrelation. A part of a chain holds its
+    share of the draws with many copies.
 
     Raises
     ------
@@ -69,6 +70,15 @@ def grouped_draws(idata: Container, compiled: CompiledModel) -> np.ndarray:
 
 
 def _group_copies(x: np.ndarray) -> np.ndarray:
-    """Move copies of a draw, shape ``(n, d)``, behind its first appearance."""
-    _, first, index = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    return x[np.argsort(first[np.ravel(index)], kind="stable")]
+    """Move copies of a draw, shape ``(n, d)``, to the place of one of them.
+
+    Not of the first one: the first of many copies comes early, and the second half of a shuffled
+    chain would lack the draws that have most copies, as those of regions with few particles have.
+    The sum of the places of ``k`` copies, modulo ``k``, is as good as a random number.
+    """
+    _, index, copies = np.unique(x, axis=0, return_inverse=True, return_counts=True)
+    index = np.ravel(index)
+    first = np.cumsum(copies) - copies
+    chosen = np.bincount(index, weights=np.arange(len(x))).astype(int) % copies
+    place = np.argsort(index, kind="stable")[first + chosen]
+    return x[np.argsort(place[index], kind="stable")]
