@@ -81,9 +81,26 @@ def systematic(rng: np.random.Generator, weight: np.ndarray, draws: int) -> np.n
 
 
 def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Resample one chain of log weights, shape ``(n,)``; return shuffled indices ``(draws,)``."""
-    weight = np.exp(log_weight - log_weight.max())
-    return rng.permutation(systematic(rng, weight, draws))
+    """Resample one chain of log weights: a shuffled order of the particles, copies side by side.
+
+    Copies then count as autocorrelation, of which effective sample sizes of draws are made.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (n,)
+    draws : int
+        Number of draws.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int, shape (draws,)
+        Indices of the particles.
+    """
+    index = systematic(rng, np.exp(log_weight - log_weight.max()), draws)
+    place = rng.permutation(len(log_weight))
+    return index[np.argsort(place[index], kind="stable")]
 
 
 def equal_weights(
@@ -105,7 +122,8 @@ def equal_weights(
     rng : Generator
         Source of randomness.
     together : bool
-        Whether to keep the order of the particles, so that copies of one are neighbours.
+        Whether to keep the order of the particles, so that those with common ancestors are
+        neighbours; otherwise copies of a particle are.
 
     Returns
     -------

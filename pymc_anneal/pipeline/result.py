@@ -93,8 +93,8 @@ def draw_posterior(
 ) -> np.ndarray:
     """Resample weighted particles to draws of equal weight, shape ``(chains, draws, d)``."""
     rng = np.random.default_rng(session.seeds.draws)
-    # Copies of a particle stay adjacent if particles share ancestors, so that ArviZ's ESS, which
-    # is based on autocorrelation, accounts for them.
+    # Particles that share ancestors stay neighbours, so that ArviZ's ESS, which is based on
+    # autocorrelation, accounts for them.
     together = population_size > 1
     return equal_weights(position, log_weight, session.settings.draws, rng, together=together)
 

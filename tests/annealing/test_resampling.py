@@ -15,6 +15,7 @@ import pymc_anneal as pma
 from pymc_anneal.annealing import resampling, step
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
+from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.base.contracts import KernelState
 from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.pipeline.settings import resolve_resample
@@ -221,3 +222,34 @@ class TestResample:
     def test_more_draws_than_particles(self) -> None:
         index = resampling.resample(np.array([0.0, -800.0]), 7, np.random.default_rng(3))
         assert index.tolist() == [0] * 7
+
+    def test_copies_are_neighbours(self) -> None:
+        rng = np.random.default_rng(4)
+        index = resampling.resample(rng.normal(0, 2, 300), 400, rng)
+        distinct, runs = len(np.unique(index)), 1 + np.count_nonzero(np.diff(index))
+        assert runs == distinct < 300
+
+
+class TestEffectiveSize:
+    """Standard normal draws, resampled from particles of a wider density: ESS by ArviZ."""
+
+    SPREAD, CHAINS, PARTICLES, DRAWS = 5.0, 4, 500, 500
+
+    def variance_ratio(self, order) -> float:
+        """Return the variance of the mean that ArviZ's ESS promises, relative to the true one."""
+        means, promised = [], []
+        for seed in range(300):
+            rng = np.random.default_rng(seed)
+            x = self.SPREAD * rng.normal(size=(self.CHAINS, self.PARTICLES, 1))
+            log_weight = -0.5 * (x[:, :, 0] ** 2) * (1 - self.SPREAD**-2)
+            drawn = order(rng, resampling.equal_weights(x, log_weight, self.DRAWS, rng)[:, :, 0])
+            means.append(drawn.mean())
+            promised.append(drawn.var() / draws_ess(drawn))
+        return float(np.mean(promised) / np.var(means))
+
+    def test_it_is_honest(self) -> None:
+        # The variance of 300 means is known to 8 %; the ESS is that of a finite chain.
+        assert self.variance_ratio(lambda rng, x: x) == pytest.approx(1, abs=0.3)
+
+    def test_shuffled_copies_would_overstate_it(self) -> None:
+        assert self.variance_ratio(lambda rng, x: rng.permuted(x, axis=1)) < 0.5

@@ -44,12 +44,14 @@ def log_mixture(x: np.ndarray, spreads: np.ndarray, shares: np.ndarray) -> np.nd
 
 
 def resampled(seed: int) -> object:
-    """Resample weighted particles of the posterior, as a run does."""
+    """Resample weighted particles of the posterior, in an order without copies side by side."""
     rng = np.random.default_rng(seed)
     spread = rng.choice(SPREADS, size=(4, 2000, 1), p=PARTICLES)
     x = spread * rng.normal(size=(4, 2000, 2))
     target = log_mixture(x, np.array([NARROW, WIDE]), np.array([SHARE, 1 - SHARE]))
     draws = equal_weights(x, target - log_mixture(x, SPREADS, PARTICLES), 500, rng)
+    for chain in draws:
+        rng.shuffle(chain)
     return container({"posterior": dataset({"x": draws}, ("chain", "draw"))})
 
 
