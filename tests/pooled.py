@@ -6,7 +6,7 @@ cases at five standard errors each, an error of four in every one of them passes
 
 - of a common shift in units of the estimates: ``sum_i z_i / s_i`` over ``(sum_i s_i^-2)^(1/2)`` is
   standard normal;
-- of the spread: ``sum_i z_i^2`` is chi-squared with ``n`` degrees of freedom, too small if the errors
+- of the spread: ``sum_i z_i^2`` is chi-squared with ``n`` degrees of freedom, too small if errors
   are too large;
 - of the largest: ``max |z_i|`` exceeds ``t`` with a probability of ``1 - (1 - 2 Phi(-t))^n``.
 
