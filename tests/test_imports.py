@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
     "results pipeline",
     "rbm": "base schedules transitions annealing evidence execution results pipeline.result "
-    "pipeline.reverse_start pipeline.rounds pipeline.run pipeline.session pipeline.settings "
+    "pipeline.reverse_start pipeline.counted_run pipeline.run pipeline.session pipeline.settings "
     "pipeline.target",
     "rbm.target": "adaptation.pilot",
 }
@@ -147,8 +147,8 @@ def test_a_folder_hands_on_only_its_own_names(folder: str) -> None:
         ("evidence.ais", "model.compile", False),
         ("schedules.fixed", "base.seeds", False),
         ("base.seeds", "schedules.fixed", False),
-        ("pipeline.rounds", "sampling.sample_ais", False),
-        ("rbm.training", "pipeline.rounds", True),
+        ("pipeline.counted_run", "sampling.sample_ais", False),
+        ("rbm.training", "pipeline.counted_run", True),
         ("rbm.training", "pipeline.choose_path", False),
         ("rbm.training", "model.compile", False),
     ],

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scipy.interpolate import PchipInterpolator
-
 from pymc_anneal.adaptation.pilot import Pilot
 
 # Bounds on the variance of the log weights at which a run is planned.
@@ -23,6 +21,9 @@ MIN_VARIANCE, MAX_VARIANCE = 0.25, 1.0
 NEAR = 3.0
 # Effective number of posterior draws at which a run is planned.
 _DRAWS = 400
+# Share of the wanted error at which a run is planned. The predicted error of 512 normal log weights
+# with a variance of one has a standard deviation of a tenth, as has the error of the run itself.
+_PLANNED_ERROR = 0.8
 # Largest exponent in exp(S): float64 overflows above 709.
 _MAX_EXPONENT = 700.0
 
@@ -90,7 +91,7 @@ def make_plan(
     *,
     variance: float,
     steps: int,
-    fixed_steps: int | None,
+    least_steps: int = 1,
     particles: int,
     target_mcse: float,
     log_reference_mass: float,
@@ -105,8 +106,8 @@ def make_plan(
         Variance of the trial's log weights, in nats squared.
     steps
         Steps of the trial.
-    fixed_steps
-        Number of steps set by the user, or None.
+    least_steps
+        Smallest number of steps, as long as there is time.
     particles
         Smallest number of particles.
     target_mcse
@@ -123,41 +124,17 @@ def make_plan(
     Plan
     """
     wanted = int(np.ceil(steps * variance / planned_variance(particles, target_mcse)))
-    planned = fixed_steps or max(1, wanted)
+    planned = max(least_steps, wanted)
     affordable = budget_seconds / max(seconds, 1e-12)  # particles times steps
-    if fixed_steps is None and planned * particles > affordable:
+    if planned * particles > affordable:
         planned = max(1, int(affordable / particles))
     exponent = min(variance * steps / planned - log_reference_mass, _MAX_EXPONENT)
     relative = np.exp(exponent) - 1
-    needed = min(relative / np.expm1(target_mcse**2), affordable / planned)
-    count = particles if fixed_steps else max(particles, int(np.ceil(needed)))
+    needed = relative / np.expm1((_PLANNED_ERROR * target_mcse) ** 2)
+    count = max(particles, int(np.ceil(min(needed, affordable / planned))))
     return Plan(
         steps=planned,
         particles=count,
         predicted_mcse=float(np.sqrt(np.log1p(relative / count))),
         predicted_seconds=seconds * planned * count,
     )
-
-
-def refine_length(betas: np.ndarray, discrepancy: np.ndarray, pilot: Pilot) -> np.ndarray:
-    """Return the effective length of the steps of a finished run, for the next schedule.
-
-    Parameters
-    ----------
-    betas, discrepancy : ndarray, shapes (K + 1,) and (K,)
-        Of the finished run.
-    pilot
-        Source of autocorrelation times and costs, interpolated in beta.
-
-    Returns
-    -------
-    ndarray, shape (K,)
-    """
-    middle = 0.5 * (betas[1:] + betas[:-1])
-    factor = pilot.tau / pilot.cost
-    if len(factor) > 1:
-        factor = np.exp(
-            PchipInterpolator(pilot.betas[1:], np.log(factor))(middle.clip(pilot.betas[1], 1))
-        )
-    length: np.ndarray = np.sqrt(discrepancy * factor)
-    return length

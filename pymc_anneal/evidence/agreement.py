@@ -1,6 +1,6 @@
 """Agreement of the estimates of one evidence that a run makes on its way.
 
-Pilot, fits, trials, rounds and chains estimate the same ``Z``. Three tests share one level:
+Pilot, fits, trials and chains estimate the same ``Z``. Three tests share one level:
 
 - chains, or the halves of a single chain, agree with each other (chi-squared);
 - no estimate made before the run exceeds its result, which would have missed what that one saw;
@@ -96,23 +96,20 @@ class Lag(NamedTuple):
         )
 
 
-def chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None = None) -> list[str]:
+def chain_doubts(log_weight: np.ndarray) -> list[str]:
     """Test that the chains, or the halves of a single chain, agree within their errors.
 
     Parameters
     ----------
     log_weight : ndarray, shape (chains, particles)
         Log weights.
-    strata : ndarray of int, shape (particles,), optional
-        Round of each particle, if there were several.
 
     Returns
     -------
     list of str
         A doubt, or none.
     """
-    parts = _parts(log_weight, strata)
-    estimates = [ais(weights, rounds) for weights, rounds in parts]
+    estimates = [ais(weights) for weights in _parts(log_weight)]
     values = np.array([e.log_evidence for e in estimates])
     errors = np.maximum([e.mcse for e in estimates], _ROUNDING)
     if len(values) < 2 or not np.isfinite(values).all():
@@ -128,14 +125,12 @@ def chain_doubts(log_weight: np.ndarray, strata: np.ndarray | None = None) -> li
     ]
 
 
-def _parts(
-    log_weight: np.ndarray, strata: np.ndarray | None
-) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    """Return independent parts of a run and their strata: its chains, or two halves."""
+def _parts(log_weight: np.ndarray) -> list[np.ndarray]:
+    """Return independent parts of a run: its chains, or the halves of a single one."""
     if len(log_weight) > 1:
-        return [(row, strata) for row in log_weight]
-    halves = [slice(0, None, 2), slice(1, None, 2)] if log_weight.shape[1] > 1 else []
-    return [(log_weight[0, h], None if strata is None else strata[h]) for h in halves]
+        return list(log_weight)
+    chain = log_weight[0]
+    return [chain[::2], chain[1::2]] if len(chain) > 1 else []
 
 
 def excess_doubts(result: Estimate, earlier: Sequence[Estimate]) -> list[str]:

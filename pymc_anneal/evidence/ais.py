@@ -10,8 +10,6 @@ log-normal variable with this RSE. ``E[w] = Z`` for any schedule and any mixing,
 ``Z`` is unbiased, and that of ``log Z`` is at most ``log Z`` in expectation.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from scipy.special import logsumexp
@@ -61,18 +59,13 @@ def population_means(log_weight: np.ndarray, population_size: int = 1) -> np.nda
     return means
 
 
-def ais(
-    log_weight: np.ndarray, strata: np.ndarray | None = None, population_size: int = 1
-) -> EvidenceEstimate:
+def ais(log_weight: np.ndarray, population_size: int = 1) -> EvidenceEstimate:
     """Estimate the log evidence by annealed importance sampling.
 
     Parameters
     ----------
     log_weight : ndarray, any shape
         Log weights of independent particles; -inf is a weight of zero.
-    strata : ndarray of int, broadcast to the shape of the weights, optional
-        Round of each particle, if there were several. Differences between the mean weights of the
-        rounds are then not counted as error, because the sizes of the rounds are fixed, not drawn.
     population_size : int
         Number of consecutive particles along the last axis that were resampled together. Above 1
         the error is that of the mean over populations.
@@ -97,8 +90,7 @@ def ais(
     if ess == 0:
         return EvidenceEstimate(-np.inf, np.inf, 0.0)
     units = population_means(log_weight, population_size)
-    strata = strata if strata is None else np.asarray(strata)[..., ::population_size]
-    rse_squared = _relative_variance(np.exp(units - units.max()), strata)
+    rse_squared = _relative_variance(np.exp(units - units.max()))
     if population_size > 1:
         rse_squared *= units.size / (units.size - 1)  # unbiased: there are few populations
         ess = 1 / (rse_squared + 1 / n)
@@ -118,11 +110,10 @@ def _check_weights(log_weight: np.ndarray) -> None:
         )
 
 
-def _relative_variance(weight: np.ndarray, strata: np.ndarray | None) -> float:
-    """Return the variance of the mean weight within strata, relative to its square."""
+def _relative_variance(weight: np.ndarray) -> float:
+    """Return the variance of the mean weight, relative to its square."""
     # Differences first: equal weights give an error of exactly zero.
-    deviation = np.concatenate([w - w.mean() for w in _by_stratum(weight, strata)])
-    relative: float = (deviation**2).sum() / weight.sum() ** 2
+    relative: float = ((weight - weight.mean()) ** 2).sum() / weight.sum() ** 2
     return relative
 
 
@@ -150,19 +141,10 @@ def jackknife_error(left_out: np.ndarray) -> float:
     return float(np.sqrt((len(left_out) - 1) * np.var(left_out)))
 
 
-def _by_stratum(values: np.ndarray, strata: np.ndarray | None) -> list[np.ndarray]:
-    """Split values by stratum into flat arrays."""
-    if strata is None:
-        return [np.ravel(values)]
-    labels = np.broadcast_to(strata, values.shape)
-    return [values[labels == label] for label in np.unique(strata)]
-
-
 def bootstrap_interval(
     log_weight: np.ndarray,
     probability: float = 0.95,
     *,
-    strata: np.ndarray | None = None,
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
@@ -178,8 +160,6 @@ def bootstrap_interval(
         Log weights of independent particles.
     probability : float
         Coverage.
-    strata : ndarray of int, broadcast to the shape of the weights, optional
-        Round of each particle, if there were several; each round is resampled separately.
     resamples : int
         Number of bootstrap samples.
     rng : numpy.random.Generator
@@ -197,15 +177,13 @@ def bootstrap_interval(
     shift = np.max(log_weight)
     if not np.isfinite(shift):
         return -np.inf, np.inf
-    parts = _by_stratum(np.exp(log_weight - shift), strata)
-    mean = np.concatenate(parts).mean()
-    if all(np.ptp(part) <= 1e-12 * mean for part in parts):
+    weight = np.exp(np.ravel(log_weight) - shift)
+    mean = weight.mean()
+    if np.ptp(weight) <= 1e-12 * mean:
         return float(np.log(mean) + shift), float(np.log(mean) + shift)
-    shares = [part.size / np.size(log_weight) for part in parts]
-    resampled = [_resampled_means(part, resamples, rng) for part in parts]
-    means = np.sort(np.average(resampled, axis=0, weights=shares))
+    means = np.sort(_resampled_means(weight, resamples, rng))
     centre = norm.ppf((np.searchsorted(means, mean) + 0.5) / (resamples + 1))
-    deviation = np.concatenate([part - part.mean() for part in parts])
+    deviation = weight - mean
     acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
     quantile = norm.ppf([0.5 - probability / 2, 0.5 + probability / 2]) + centre
     adjusted = norm.cdf(centre + quantile / (1 - acceleration * quantile))
@@ -225,29 +203,3 @@ def _resampled_means(values: np.ndarray, count: int, rng: np.random.Generator) -
         return means
 
     return np.concatenate([draw(n) for n in sizes])
-
-
-def combined_log_weights(weights: Sequence[np.ndarray], costs: Sequence[float]) -> np.ndarray:
-    """Pool the log weights of several rounds.
-
-    The mean weight of each round is unbiased for ``Z``. The mean of the pooled weights is the
-    average of these means with shares in proportion to the costs of the rounds, which are fixed
-    before the rounds run.
-
-    Parameters
-    ----------
-    weights : sequence of ndarray, shapes (chains, n_r)
-        Log weights by round.
-    costs : sequence of float
-        Cost of each round, in any unit.
-
-    Returns
-    -------
-    ndarray, shape (chains, sum n_r)
-    """
-    counts = np.array([w.shape[1] for w in weights])
-    share = np.asarray(costs, dtype=float) / np.sum(costs)
-    scaled = [
-        w + np.log(c * counts.sum() / n) for w, c, n in zip(weights, share, counts, strict=True)
-    ]
-    return np.concatenate(scaled, axis=1)

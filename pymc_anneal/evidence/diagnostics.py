@@ -1,6 +1,7 @@
 """Diagnostics of an estimate by annealed importance sampling, and the verdict on it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,12 +88,11 @@ def median_and_robust_sd(values: np.ndarray) -> tuple[float, float]:
 
 def assess(
     log_weight: np.ndarray,
-    strata: np.ndarray | None = None,
     *,
     target_mcse: float,
     steps: int,
+    seconds: float = np.nan,
     earlier: Sequence[Estimate] = (),
-    rounds: Sequence[Estimate] = (),
     interruption: str = "",
     mcse: float | None = None,
     doubts: Sequence[str] = (),
@@ -104,17 +104,15 @@ def assess(
     ----------
     log_weight : ndarray, shape (chains, particles)
         Log weights.
-    strata : ndarray of int, shape (particles,), optional
-        Round of each particle, if there were several.
     target_mcse : float
         Wanted Monte Carlo standard error, in nats.
     steps : int
         Number of steps of the run.
+    seconds : float
+        Time of the run, from which that of a longer one is predicted; NaN if it is not known.
     earlier : sequence of Estimate
-        Estimates made before the run. One above that of the run raises a doubt.
-    rounds : sequence of Estimate
-        Those of the rounds of the run, if there were several. Together with those of earlier
-        annealed runs they tell whether the transitions lag behind the path.
+        Estimates made before the run. One above that of the run raises a doubt; those of annealed
+        runs tell, together with that of the run, whether the transitions lag behind the path.
     interruption : str
         What is kept of a run that was stopped; empty if it was not.
     mcse : float, optional
@@ -130,16 +128,18 @@ def assess(
     -------
     Verdict
     """
-    estimate = ais(log_weight, strata, population_size)
+    estimate = ais(log_weight, population_size)
+    k = weight_pareto_k(population_means(log_weight, population_size))
+    run = Estimate("the run", estimate.log_evidence, estimate.mcse, steps)
     found = [
         *doubts,
-        *_tail_doubts(weight_pareto_k(population_means(log_weight, population_size))),
-        *(chain_doubts(log_weight, strata) if population_size == 1 else []),
-        *excess_doubts(Estimate("the run", estimate.log_evidence, estimate.mcse), earlier),
+        *_tail_doubts(k),
+        *(chain_doubts(log_weight) if population_size == 1 else []),
+        *excess_doubts(run, earlier),
     ]
     error = estimate.mcse if mcse is None else mcse
-    shortfalls = _shortfalls(error, estimate.ess, target_mcse, steps)
-    lagging = lag([*earlier, *rounds])
+    shortfalls = _shortfalls(error, estimate.ess, target_mcse, Size(steps, seconds))
+    lagging = None if k > MAX_PARETO_K else lag([*earlier, run])
     if lagging is not None and lagging.matters(error):
         shortfalls.append(lagging.describe(target_mcse))
     stopped = [f"the run was interrupted: {interruption}"] if interruption else []
@@ -156,20 +156,39 @@ def _tail_doubts(k: float) -> list[str]:
     ]
 
 
-def _shortfalls(mcse: float, ess: float, target: float, steps: int) -> list[str]:
+class Size(NamedTuple):
+    """Steps and seconds of a run."""
+
+    steps: int
+    seconds: float
+
+    def times(self, factor: float) -> str:
+        """Advise a run that is longer by a factor, and say how long it takes."""
+        advice, seconds = f"try steps={int(np.ceil(self.steps * factor))}", factor * self.seconds
+        return f"{advice} (about {_duration(seconds)})" if seconds > 0 else advice
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in the unit in which it is read."""
+    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.2g} seconds"
+
+
+def _shortfalls(mcse: float, ess: float, target: float, size: Size) -> list[str]:
     if not np.isfinite(mcse):
-        return [f"all weights are zero; try steps={2 * steps} or more draws"]
+        return [f"all weights are zero; {size.times(2)} or more draws"]
     shortfalls = []
     if mcse > target:
         # RSE^2 = (exp(S) - 1)/N with S ~ 1/K: doubling K more than halves the square error.
         factor = max(2.0, (mcse / target) ** 2)
         shortfalls.append(
-            f"the error {mcse:.3g} misses the target {target:.3g}; try "
-            f"steps={int(np.ceil(steps * factor))}"
+            f"the error {mcse:.3g} misses the target {target:.3g}; {size.times(factor)}"
         )
     if ess < MIN_ESS:
         shortfalls.append(
-            f"the weights amount to {ess:.0f} independent draws (below {MIN_ESS:.0f}); try "
-            f"steps={2 * steps} or more draws"
+            f"the weights amount to {ess:.0f} independent draws (below {MIN_ESS:.0f}); "
+            f"{size.times(2)} or more draws"
         )
     return shortfalls

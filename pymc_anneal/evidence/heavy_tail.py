@@ -23,13 +23,13 @@ _INFINITE_VARIANCE, _LARGEST = 0.5, 0.95
 
 
 def ais_with_tail(
-    log_weight: np.ndarray, strata: np.ndarray | None = None, population_size: int = 1
+    log_weight: np.ndarray, population_size: int = 1
 ) -> tuple[EvidenceEstimate, float]:
     """Estimate the log evidence with an error that counts a heavy tail of the weights.
 
     Parameters
     ----------
-    log_weight, strata, population_size
+    log_weight, population_size
         As for :func:`~pymc_anneal.evidence.ais.ais`.
 
     Returns
@@ -39,7 +39,7 @@ def ais_with_tail(
     pareto_k : float
         Shape of the tail of the weights, or of the means of the populations.
     """
-    estimate = ais(log_weight, strata, population_size)
+    estimate = ais(log_weight, population_size)
     units = population_means(log_weight, population_size)
     k = weight_pareto_k(units)
     if not k > _INFINITE_VARIANCE or not np.isfinite(estimate.mcse):

@@ -1,6 +1,6 @@
 """The stages of one call.
 
-Choose transition, reference and path; pilot; trial; plan; counted rounds; reverse run; result.
+Choose transition, reference and path; pilot; trials; plan; counted run; reverse run; result.
 `run.py` reads from top to bottom.
 """
 

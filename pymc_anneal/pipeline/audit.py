@@ -6,9 +6,9 @@ import xarray as xr
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
 
 # Particles of the run to which a mixture is fitted, if none was fitted before.
@@ -95,6 +95,6 @@ def _fit_to_run(
 
 
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:
-    """Return the particles of all rounds, shape ``(n, d)``, and their normalised weights."""
-    position = np.concatenate([r.position for r in forward.rounds], axis=1)
+    """Return the particles of the run, shape ``(n, d)``, and their normalised weights."""
+    position = forward.run.position
     return position.reshape(-1, position.shape[2]), normalised(forward.log_weight.ravel())

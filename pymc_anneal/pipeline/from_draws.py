@@ -29,8 +29,8 @@ from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.execution.blocks import AnnealedRun, make_blocks
+from pymc_anneal.pipeline.counted_run import ForwardStages, build_schedule, path_lengths
 from pymc_anneal.pipeline.reverse import anneal_back
-from pymc_anneal.pipeline.rounds import ForwardStages, build_schedule, path_lengths
 from pymc_anneal.pipeline.run import pilot_required
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
@@ -215,7 +215,7 @@ def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> R
     """Take one step: importance sampling from the draws."""
     settings = session.settings
     wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
-    position = start.spaced(session.seeds.rounds, wanted)
+    position = start.spaced(session.seeds.counted, wanted)
     log_weight = log_ratios(path, position)
     barrier = float(np.sqrt(np.log(log_weight.size / effective_sample_size(log_weight))))
     return RunFromDraws(log_weight, position, barrier, log_weight.size)
@@ -230,7 +230,7 @@ def anneal_draws(
     spent: int = 0,
     least_steps: int = 1,
 ) -> RunFromDraws:
-    """Run pilot, trial, plan and one counted round from draws of the first density.
+    """Run pilot, trials, plan and the counted run from draws of the first density.
 
     ``spent`` are evaluations that came before; a planned run has at least ``least_steps``.
     """
@@ -247,12 +247,12 @@ def anneal_draws(
     steps = max(plan.steps, least_steps) if plan else settings.fixed_steps or 0
     betas = build_schedule(settings, steps, None if pilot is None else path_lengths(pilot))
     particles = plan.particles if plan else settings.draws * settings.chains
-    seed_start, seed_run = session.seeds.rounds.spawn(2)
+    seed_start, seed_run = session.seeds.counted.spawn(2)
     m = settings.block_draws
     position = start.spaced(seed_start, m * -(-particles // (settings.chains * m)))
     blocks = make_blocks(path, tuned, betas, position, m, seed_run)
     run = session.anneal_fully("Annealing", blocks)
-    forward = ForwardStages(candidate, pilot, plan, tuned, (run,), trials)
+    forward = ForwardStages(candidate, pilot, plan, tuned, run, trials)
     barrier = np.nan if pilot is None else pilot.barrier
     evaluations = spent + (pilot.evaluations if pilot else 0) + forward.evaluations
     return RunFromDraws(run.log_weight, run.position, barrier, evaluations, forward)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_anneal.pipeline.rounds import ForwardStages
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.session import Session
 
 # Share of the proposals at the posterior with a likelihood of NaN, above which the region that
@@ -40,7 +40,7 @@ class RejectedNan(NamedTuple):
         candidates = replace(forward.candidate, pilot=forward.pilot).lineage
         pilots = [c.pilot for c in candidates if c.reference == "prior"]
         shares = [pilot.nan_share for pilot in pilots if pilot is not None]
-        last = forward.last
+        last = forward.run
         return cls(
             prior=shares[-1] if shares else np.nan,
             posterior=float(last.stats.nan[-1].sum() / last.particles),

@@ -22,9 +22,9 @@ from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
 from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.cut_short import describe_interruption, explain_time_limit
+from pymc_anneal.pipeline.counted_run import annealed_estimates
+from pymc_anneal.pipeline.cut_short import describe_interruption
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
-from pymc_anneal.pipeline.rounds import annealed_estimates
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
@@ -112,14 +112,12 @@ def _check_weights(log_weight: np.ndarray) -> None:
 
 
 def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
-    forward, last = stages.forward, stages.forward.last
+    forward, last = stages.forward, stages.forward.run
     return RunArrays(
         betas=last.betas,
         log_weight=forward.log_weight,
-        round=forward.round_of_particle,
-        position=np.concatenate([r.position for r in forward.rounds], axis=1),
+        position=last.position,
         stats=last.stats,
-        stats_particles=last.log_weight.shape[1],
         step_size=forward.transition.step_sizes(last.betas[1:]),
         verdict=_verdict(session, stages),
         scalars=_scalars(session, stages, seconds),
@@ -132,17 +130,16 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
 
 
 def _verdict(session: Session, stages: Stages) -> Verdict:
-    forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
-    estimate, _ = ais_with_tail(forward.log_weight, forward.round_of_particle, last.population_size)
+    forward, reverse, last = stages.forward, stages.reverse, stages.forward.run
+    estimate, _ = ais_with_tail(forward.log_weight, last.population_size)
     nan = RejectedNan.of(session, forward)
     verdict = assess(
         forward.log_weight,
-        forward.round_of_particle,
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
+        seconds=last.seconds,
         earlier=_other_estimates(stages),
-        rounds=annealed_estimates("a round", forward.rounds),
-        interruption=describe_interruption(forward, stages.interrupted),
+        interruption=describe_interruption(last, stages.interrupted),
         mcse=reverse.mcse if reverse else estimate.mcse,
         doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
@@ -170,27 +167,23 @@ def _other_estimates(stages: Stages) -> list[Estimate]:
 
 def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:
     """Return a reverse run as arrays; its weights are relative to the posterior."""
-    particles = run.log_weight.shape[1]
     return replace(
         forward,
         betas=run.betas,
         log_weight=run.log_weight,
-        round=np.ones(particles, dtype=int),
         position=run.position,
         stats=run.stats,
-        stats_particles=particles,
         step_size=forward.step_size[::-1],
     )
 
 
 def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, float]:
-    forward, reverse, last = stages.forward, stages.reverse, stages.forward.last
+    forward, reverse, last = stages.forward, stages.reverse, stages.forward.run
     pilot, plan = forward.pilot, forward.plan
     evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
     return {
         "steps": last.steps,
         "particles": forward.log_weight.size,
-        "rounds": len(forward.rounds),
         "evaluations": evaluations + (reverse.evaluations if reverse else 0),
         "log_weight_variance": log_weight_variance(last.log_weight),
         "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),
@@ -206,7 +199,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
 def _attrs(session: Session, stages: Stages) -> dict[str, str]:
     forward, reverse = stages.forward, stages.reverse
     rejected = "; ".join(c.rejected_because for c in stages.choices if c.rejected_because)
-    stopped = describe_interruption(forward, stages.interrupted)
+    stopped = describe_interruption(forward.run, stages.interrupted)
     return {
         "path": type(forward.candidate.path).__name__,
         "schedule": _schedule_name(session.settings.schedule),
@@ -216,7 +209,7 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "path_costs": _list_costs(stages.path_choice.compared),
         "path_rejected_because": rejected,
         "random_seed": describe_seed(session.seeds.root),
-        "rounds": "; ".join(_describe(i, r) for i, r in enumerate(forward.rounds, start=1)),
+        "trials": "; ".join(_describe(trial) for trial in forward.trials),
         **session.target.attrs,
         "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),
@@ -225,16 +218,15 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:
-    """Return the notes on the model, the plan, the audit and the time; "" where there is none."""
+    """Return the notes on the model, the plan and the audit; "" where there is none."""
     plan = stages.forward.plan
-    limit = explain_time_limit(session.settings, stages.forward)
-    return [session.target.attrs.get("notes", ""), plan.note if plan else "", stages.note, limit]
+    return [session.target.attrs.get("notes", ""), plan.note if plan else "", stages.note]
 
 
-def _describe(number: int, run: AnnealedRun) -> str:
-    found = ais(run.log_weight, population_size=run.population_size)
+def _describe(trial: AnnealedRun) -> str:
+    found = ais(trial.log_weight)
     return (
-        f"round {number}: {run.steps} steps, {run.particles} particles, "
+        f"{trial.steps} steps, {trial.particles} particles, "
         f"{found.log_evidence:.4f} +- {found.mcse:.2g}"
     )
 

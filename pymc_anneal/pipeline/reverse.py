@@ -25,8 +25,8 @@ from pymc_anneal.evidence.bennett import (
 )
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT, MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.execution.blocks import AnnealedRun, make_blocks
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.reverse_start import ReverseStart
-from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
 
 # Level of the test that the weights turn one direction into the other: false alarms in about one
@@ -148,7 +148,7 @@ def run_reverse(session: Session, forward: ForwardStages, start: ReverseStart) -
     log_reference = session.target.log_reference
     own = start.draw(session, forward, seed_start)
     run = anneal_back(session, forward, own.position, seed_run)
-    a, b = forward.last.log_weight + log_reference, log_reference - run.log_weight
+    a, b = forward.run.log_weight + log_reference, log_reference - run.log_weight
     evaluations = own.evaluations + run.evaluations
     return Reverse(a, b, run, both_directions(a, b), start.name, evaluations)
 
@@ -161,6 +161,6 @@ def anneal_back(
 ) -> AnnealedRun:
     """Anneal draws of the target, shape ``(chains, particles, d)``, back to the reference."""
     m = min(session.settings.block_draws, position.shape[1])
-    betas, kernel = forward.last.betas[::-1].copy(), forward.transition.reversal()
+    betas, kernel = forward.run.betas[::-1].copy(), forward.transition.reversal()
     blocks = make_blocks(forward.candidate.path, kernel, betas, position, m, seed)
     return session.anneal("Reverse", blocks)

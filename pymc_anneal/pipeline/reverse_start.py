@@ -9,7 +9,7 @@ from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
-from pymc_anneal.pipeline.rounds import ForwardStages
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
 
@@ -55,7 +55,7 @@ class OwnDraws(ReverseStart):
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
     ) -> StartPositions:
         """Resample the forward particles and move them."""
-        last = forward.last
+        last = forward.run
         seed_index, seed_moves = seed.spawn(2)
         rng, n = np.random.default_rng(seed_index), last.log_weight.shape[1]
         start = equal_weights(last.position, last.log_weight, n, rng)
@@ -81,7 +81,7 @@ class PosteriorDraws(ReverseStart):
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
     ) -> StartPositions:
         """Take evenly spaced draws, in their order."""
-        chains, particles = forward.last.log_weight.shape
+        chains, particles = forward.run.log_weight.shape
         flat = self.draws.reshape(-1, self.draws.shape[2])
         index = np.linspace(0, len(flat) - 1, chains * particles).round().astype(int)
         return StartPositions(flat[index].reshape(chains, particles, -1))

@@ -1,6 +1,6 @@
 """One call, from top to bottom.
 
-    choose reference and path  ->  pilot  ->  trial, plan  ->  counted rounds  ->  reverse run
+    choose reference and path  ->  pilot  ->  trial, plan  ->  counted run  ->  reverse run
                                ->  mode audit
 
 Only the choices and the pilot adapt. Whatever is counted runs with a frozen schedule and frozen
@@ -27,11 +27,11 @@ from pymc_anneal.pipeline.audit import (
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
+from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
 from pymc_anneal.pipeline.reverse_start import ReverseStart
-from pymc_anneal.pipeline.rounds import ForwardStages, run_rounds
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import Choice, RunCandidate, Target
@@ -49,7 +49,7 @@ class Stages:
         The target in the coordinates of the run.
     reference_choice, path_choice : Choice
     forward : ForwardStages
-        Pilot, plan and counted rounds.
+        Pilot, plan and counted run.
     reverse : Reverse or None
     interrupted : bool
         Whether the reverse run was stopped, before or after its first block.
@@ -124,7 +124,7 @@ def run_model(
         )
         paths = path.build(session, references.chosen, transition, moments_from)
         stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
-        return stages if stages.forward.last.interrupted else _audited(session, target, stages)
+        return stages if stages.forward.run.interrupted else _audited(session, target, stages)
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
@@ -154,7 +154,7 @@ def run_candidate(
     path_choice: Choice | None = None,
     reverse_from: ReverseStart | None = None,
 ) -> Stages:
-    """Run all stages along the path of a candidate: pilot, plan, counted rounds, reverse run."""
+    """Run all stages along the path of a candidate: pilot, plan, counted run, reverse run."""
     forward = run_forward(session, candidate, transition)
     only = Choice(candidate, {})
     reverse, interrupted = _run_reverse(session, forward, reverse_from)
@@ -169,7 +169,7 @@ def run_candidate(
 
 
 def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:
-    """Run pilot, trial, plan and counted rounds along the path of a candidate.
+    """Run pilot, trials, plan and counted run along the path of a candidate.
 
     Parameters
     ----------
@@ -191,15 +191,15 @@ def run_forward(session: Session, candidate: RunCandidate, transition: Transitio
     plan, trials = None, tuple[AnnealedRun, ...]()
     if pilot is not None and settings.fixed_steps is None:
         plan, trials = plan_run(session, candidate, pilot)
-    rounds = run_rounds(session, candidate, pilot, plan, tuned, trials)
-    return ForwardStages(candidate, pilot, plan, tuned, tuple(rounds), trials)
+    run = count(session, candidate, pilot, plan, tuned)
+    return ForwardStages(candidate, pilot, plan, tuned, run, trials)
 
 
 def _run_reverse(
     session: Session, forward: ForwardStages, start: ReverseStart | None
 ) -> tuple[Reverse | None, bool]:
     """Run backwards if asked to; stopped before its first block, keep the forward run."""
-    if start is None or forward.last.interrupted:
+    if start is None or forward.run.interrupted:
         return None, False
     try:
         reverse = run_reverse(session, forward, start)

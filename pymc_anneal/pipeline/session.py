@@ -38,7 +38,7 @@ class Seeds(NamedTuple):
 
     pilot: np.random.SeedSequence
     trial: np.random.SeedSequence
-    rounds: np.random.SeedSequence
+    counted: np.random.SeedSequence
     draws: np.random.SeedSequence
     prior: np.random.SeedSequence
     reverse: np.random.SeedSequence

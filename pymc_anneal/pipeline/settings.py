@@ -23,7 +23,7 @@ _DEFAULT_THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that every kind of run has; by default one round without limits of time.
+    """Settings that every kind of run has; by default without limits of time.
 
     Attributes
     ----------
@@ -33,7 +33,6 @@ class Settings:
         Number of steps K.
     target_mcse : float
         Wanted Monte Carlo standard error of the log evidence, in nats.
-    max_rounds : int
     max_minutes : float
     cores, block_size : int or None
     schedule : array, function of a number of steps, or FromPilot
@@ -55,7 +54,6 @@ class Settings:
     chains: int
     steps: Steps = "auto"
     target_mcse: float = 0.1
-    max_rounds: int = 1
     max_minutes: float = np.inf
     cores: int | None = None
     block_size: int | None = None
@@ -68,7 +66,7 @@ class Settings:
     free_transition: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("draws", "chains", "max_rounds"):
+        for name in ("draws", "chains"):
             check_count(name, getattr(self, name))
         for name in ("cores", "block_size"):
             if getattr(self, name) is not None:

@@ -1,11 +1,14 @@
-"""The trial: a frozen run of one block, which measures the variance of the log weights.
+"""Trials: frozen runs of one block, which measure what the plan of the counted run follows from.
 
-It is not counted. With the real transitions the variance is larger than for perfect ones; the plan
-of steps and particles is based on the measured variance.
+A trial is not counted. With the real transitions the variance of the log weights is larger than for
+perfect ones, their tail may be heavier than that of a normal distribution, and the transitions may
+lag behind the path. As long as one of these spoils a trial, a longer one follows; the plan of steps
+and particles is based on the last. So all growth lies before the counted run, which is made once.
 """
 
 import warnings
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,10 +16,15 @@ import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
-from pymc_anneal.evidence.diagnostics import log_weight_variance
+from pymc_anneal.evidence.agreement import HARMLESS_BIAS, lag
+from pymc_anneal.evidence.diagnostics import (
+    MAX_PARETO_K,
+    log_weight_variance,
+    weight_pareto_k,
+)
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.rounds import (
-    MAX_GROWTH,
+from pymc_anneal.pipeline.counted_run import (
+    annealed_estimates,
     build_schedule,
     make_run_blocks,
     path_lengths,
@@ -25,10 +33,12 @@ from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_elsewhere, spent_evaluations
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
-# Trials until the log weights are even enough to plan by.
-_MAX_TRIALS = 4
+# Trials at most; the law of the variance, 1/K, reaches any number of steps in two or three.
+_MAX_TRIALS = 5
 # Variance of the log weights above which its estimate is too rough to plan by.
 _MAX_TRIAL_VARIANCE = 3.0
+# Bounds on the growth of the number of steps from one trial to the next.
+_MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
 # Share of the time for calls of black boxes that a trial may take.
 _TRIAL_SHARE = 0.5
 # Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
@@ -44,8 +54,8 @@ def plan_run(
 ) -> tuple[Plan, tuple[AnnealedRun, ...]]:
     """Plan steps and particles from trials: blocks annealed like those of the counted run.
 
-    No trial is needed if the reference is near: its fit has measured the variance of one step.
-    Black boxes whose calls leave no time for a trial are planned by the pilot alone.
+    Black boxes whose calls leave no time for a trial are planned by the fit of a reference that is
+    near, or by the pilot.
 
     Returns
     -------
@@ -53,19 +63,27 @@ def plan_run(
     trials : tuple of AnnealedRun
         Each longer than the one before; the plan follows from the last.
     """
+    kept = partial(session.log.stage, "Plan")
+    fitted = None
+    if _is_near(candidate):
+        fitted = kept(partial(_plan_from_fit, session, candidate, pilot))
+    steps = fitted.steps if fitted else trial_steps(pilot)
     trials: list[AnnealedRun] = []
-    if candidate.one_step_variance <= NEAR:
-        compute = partial(_plan_from_fit, session, candidate, pilot)
-    elif _has_time(session, pilot):
-        trials = _run_trials(session, candidate, pilot)
-        compute = partial(_plan_from_trial, session, pilot, trials[-1])
+    if _has_time(session, pilot, steps):
+        trials = _run_trials(session, candidate, pilot, steps)
+        least = fitted.steps if fitted else 1
+        plan = kept(partial(_plan_from_trial, session, pilot, trials[-1], least))
     else:
-        compute = partial(_plan_from_pilot, session, pilot)
-    plan = session.log.stage("Plan", compute)
+        plan = fitted or kept(partial(_plan_from_pilot, session, pilot))
     overrun = session.call_budget.describe_overrun(plan.predicted_seconds)
     if overrun:
         warnings.warn(overrun, stacklevel=2)
     return replace(plan, note=" ".join(filter(None, (plan.note, overrun)))), tuple(trials)
+
+
+def _is_near(candidate: RunCandidate) -> bool:
+    """Whether the fit of the reference has measured the variance of one step."""
+    return candidate.one_step_variance <= NEAR
 
 
 def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
@@ -98,36 +116,74 @@ def _step_seconds(session: Session, pilot: Pilot) -> float:
     return (session.call_budget.seconds_per_evaluation or 0.0) * float(pilot.cost.mean())
 
 
-def _has_time(session: Session, pilot: Pilot) -> bool:
+def _has_time(session: Session, pilot: Pilot, steps: int) -> bool:
     """Whether a trial takes no more than its share of the time for calls of black boxes."""
     if session.call_budget.seconds_per_evaluation is None:
         return True
     particles = session.settings.block_draws * session.settings.chains
-    evaluations = particles * trial_steps(pilot) * float(pilot.cost.mean())
+    evaluations = particles * steps * float(pilot.cost.mean())
     return session.log.stage(
         "Time", lambda: evaluations <= _TRIAL_SHARE * session.call_budget.evaluations
     )
 
 
-def _run_trials(session: Session, candidate: RunCandidate, pilot: Pilot) -> list[AnnealedRun]:
-    """Run a block with more and more steps until its log weights are even enough to plan by."""
+def _run_trials(
+    session: Session, candidate: RunCandidate, pilot: Pilot, steps: int
+) -> list[AnnealedRun]:
+    """Run a block with more and more steps until its weights are fit to plan by."""
     trials: list[AnnealedRun] = []
-    steps = trial_steps(pilot)
     for seed in session.seeds.trial.spawn(_MAX_TRIALS):
         betas = build_schedule(session.settings, steps, path_lengths(pilot))
         blocks = make_run_blocks(session, candidate, pilot.transition, betas, 1, seed)
-        trials.append(session.anneal("Trial", blocks))
-        variance = log_weight_variance(trials[-1].log_weight)
-        if variance <= _MAX_TRIAL_VARIANCE:
+        trials.append(session.anneal_fully("Trial", blocks))
+        growth = session.log.stage("Growth", partial(_affordable_growth, session, trials))
+        if growth == 1:
             break
-        steps = int(np.ceil(steps * min(variance, MAX_GROWTH)))
+        steps = int(np.ceil(steps * growth))
     return trials
 
 
-def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun) -> Plan:
-    variance = log_weight_variance(trial.log_weight)
-    seconds = trial.seconds / (trial.steps * trial.particles)
-    return _make_plan(session, pilot, variance=variance, steps=trial.steps, seconds=seconds)
+def _affordable_growth(session: Session, trials: Sequence[AnnealedRun]) -> float:
+    """Return how many times longer the next trial is; 1 if the last one will do.
+
+    A trial that would take the time of the whole counted run is not begun.
+    """
+    growth = min(_needed_growth(session.settings.target_mcse, trials), _MAX_GROWTH)
+    return growth if growth * trials[-1].seconds <= session.call_budget.counted_seconds else 1.0
+
+
+def _needed_growth(target_mcse: float, trials: Sequence[AnnealedRun]) -> float:
+    """Return how many times the steps of the last trial would make it fit to plan by."""
+    last = trials[-1]
+    variance = log_weight_variance(last.log_weight)
+    tail = weight_pareto_k(last.log_weight)
+    growth = _growth_against_lag(trials, target_mcse)
+    if variance > _MAX_TRIAL_VARIANCE:
+        growth = max(growth, variance)
+    return max(growth, _MIN_GROWTH) if growth > 1 or tail > MAX_PARETO_K else 1.0
+
+
+def _growth_against_lag(trials: Sequence[AnnealedRun], mcse: float) -> float:
+    """Return how many times the steps would make the bias by a lag harmless; 1 if it is.
+
+    With the number of steps the bias falls in proportion, the error in proportion to its root.
+    """
+    found = lag(annealed_estimates("a trial", trials))
+    if found is None or not found.matters(mcse):
+        return 1.0
+    return (found.bias / (HARMLESS_BIAS * mcse)) ** 2
+
+
+def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int) -> Plan:
+    """Plan a run of at least some steps from the last trial."""
+    return _make_plan(
+        session,
+        pilot,
+        variance=log_weight_variance(trial.log_weight),
+        steps=trial.steps,
+        seconds=trial.seconds / (trial.steps * trial.particles),
+        least_steps=least_steps,
+    )
 
 
 def _plan_from_pilot(session: Session, pilot: Pilot) -> Plan:
@@ -139,7 +195,13 @@ def _plan_from_pilot(session: Session, pilot: Pilot) -> Plan:
 
 
 def _make_plan(
-    session: Session, pilot: Pilot, *, variance: float, steps: int, seconds: float
+    session: Session,
+    pilot: Pilot,
+    *,
+    variance: float,
+    steps: int,
+    seconds: float,
+    least_steps: int = 1,
 ) -> Plan:
     """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle."""
     settings = session.settings
@@ -147,7 +209,7 @@ def _make_plan(
         make_plan,
         variance=variance,
         steps=steps,
-        fixed_steps=settings.fixed_steps,
+        least_steps=least_steps,
         particles=settings.draws * settings.chains,
         target_mcse=settings.target_mcse,
         log_reference_mass=pilot.log_reference_mass,

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.reverse_start import (
     OwnDraws,
     ReverseStart,
     StartPositions,
     move_at_target,
 )
-from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.rbm.bernoulli import bernoulli_numpy
 from pymc_anneal.rbm.model import RBM, check_rows
@@ -52,10 +52,10 @@ class DataStart(ReverseStart):
     ) -> StartPositions:
         """Choose rows at random, each as often as any other, and move them."""
         seed_rows, seed_moves = seed.spawn(2)
-        rng, (chains, particles) = np.random.default_rng(seed_rows), forward.last.log_weight.shape
+        rng, (chains, particles) = np.random.default_rng(seed_rows), forward.run.log_weight.shape
         rows = np.resize(rng.permutation(len(self.data)), (chains, particles))
         start = bernoulli_numpy(rng, self.data[rows])
-        sweeps = max(_MIN_SWEEPS, int(_SWEEPS_PER_STEP * forward.last.steps))
+        sweeps = max(_MIN_SWEEPS, int(_SWEEPS_PER_STEP * forward.run.steps))
         return move_at_target(session, forward, start, sweeps, seed_moves)
 
 

@@ -60,7 +60,6 @@ def sample_ais(
     direction: Literal["forward", "reverse"] = "forward",
     reverse_from: ArrayLike | Literal["draws"] | None = None,
     resample: Resample = None,
-    max_rounds: int = 3,
     max_minutes: float = np.inf,
     cores: int | None = None,
     block_size: int | None = None,
@@ -114,7 +113,7 @@ def sample_ais(
         than the RBM generates them (Burda, Grosse & Salakhutdinov 2015); if the RBM puts its mass
         elsewhere, the directions contradict each other and the verdict says so. "draws": those of
         the run, after further moves, which cannot show what all of them missed.
-    resample, max_rounds, max_minutes, cores, block_size, executor, checkpoint
+    resample, max_minutes, cores, block_size, executor, checkpoint
         As for :func:`pymc_anneal.sample_ais`; runs that are reversed cannot be resampled.
     random_seed, progressbar
         As for :func:`pymc_anneal.sample_ais`.
@@ -152,7 +151,6 @@ def sample_ais(
         chains=chains,
         steps=_default_steps(chosen_schedule) if steps is None else steps,
         target_mcse=target_mcse,
-        max_rounds=max_rounds,
         max_minutes=max_minutes,
         cores=cores,
         block_size=block_size,

@@ -41,17 +41,13 @@ class RunArrays:
     Attributes
     ----------
     betas : ndarray, shape (K + 1,)
-        Schedule of the last round; a decreasing one is a reverse run.
+        Schedule; a decreasing one is a reverse run.
     log_weight : ndarray, shape (chains, particles)
-        Log weights of all rounds, each scaled by its round's share in the estimate.
-    round : ndarray of int, shape (particles,)
-        Round of each particle, from 1.
+        Log weights, in nats.
     position : ndarray, shape (chains, particles, d)
         Particles after the last step.
     stats : Stats
-        Statistics of the last round by step, arrays of shape ``(K, chains)``.
-    stats_particles : int
-        Number of particles of the last round in each chain.
+        Statistics by step, arrays of shape ``(K, chains)``.
     step_size : ndarray, shape (K,)
         Step sizes of the transition; NaN if it has none.
     verdict : Verdict
@@ -60,7 +56,7 @@ class RunArrays:
     attrs : mapping of str to str
         Further attributes of the group ``evidence``.
     ladder : Ladder
-        Particles of the last round at some temperatures, arrays of shape
+        Particles at some temperatures, arrays of shape
         ``(rungs, chains, particles)``.
     rungs : ndarray of int, shape (rungs,)
         Numbers of steps at these temperatures.
@@ -73,10 +69,8 @@ class RunArrays:
 
     betas: np.ndarray
     log_weight: np.ndarray
-    round: np.ndarray
     position: np.ndarray
     stats: Stats[np.ndarray]
-    stats_particles: int
     step_size: np.ndarray
     verdict: Verdict
     scalars: Mapping[str, float]
@@ -154,7 +148,7 @@ def library_attrs() -> dict[str, str]:
 
 
 def annealing_dataset(run: RunArrays) -> xr.Dataset:
-    """Return the group ``annealing``: log weights, and the last round by step and chain."""
+    """Return the group ``annealing``: log weights, and the run by step and chain."""
     steps, chains = run.stats.log_w.shape
     rows = np.unique(np.linspace(0, steps - 1, min(steps, _MAX_ROWS)).round().astype(int))
     values = {
@@ -162,16 +156,19 @@ def annealing_dataset(run: RunArrays) -> xr.Dataset:
     }
     values["log_weight"] = (("chain", "particle"), run.log_weight)
     particle = np.arange(run.log_weight.shape[1])
-    coords = {"chain": np.arange(chains), "step": rows + 1, "particle": particle}
-    labels = {"round": ("particle", run.round)}
+    coords: dict[str, Any] = {
+        "chain": np.arange(chains),
+        "step": rows + 1,
+        "particle": particle,
+    }
     if run.population_size > 1:
-        labels["population"] = ("particle", particle // run.population_size)
-    return xr.Dataset(values, coords={**coords, **labels})
+        coords["population"] = ("particle", particle // run.population_size)
+    return xr.Dataset(values, coords=coords)
 
 
 def _by_step(run: RunArrays) -> dict[str, np.ndarray]:
-    """Return the statistics of the last round by name, arrays of shape ``(K, chains)``."""
-    stats, n = run.stats, run.stats_particles
+    """Return the statistics by name, arrays of shape ``(K, chains)``."""
+    stats, n = run.stats, run.log_weight.shape[1]
     # Weights are relative to the density at the first temperature.
     log_first: float | np.ndarray = run.log_reference
     if run.reverse:
@@ -192,7 +189,7 @@ def _by_step(run: RunArrays) -> dict[str, np.ndarray]:
 
 
 def ladder_dataset(run: RunArrays) -> xr.Dataset:
-    """Return the group ``ladder``: the particles at some temperatures of the last round."""
+    """Return the group ``ladder``: the particles at some temperatures."""
     by_particle = {
         "log_weight": run.ladder.log_weight,
         "log_ratio_up": run.ladder.log_ratio_up,
@@ -213,10 +210,9 @@ def ladder_dataset(run: RunArrays) -> xr.Dataset:
 
 def evidence_dataset(run: RunArrays) -> xr.Dataset:
     """Return the group ``evidence``: the estimate as scalars, the verdict as attributes."""
-    estimate, k = ais_with_tail(run.log_weight, run.round, run.population_size)
+    estimate, k = ais_with_tail(run.log_weight, run.population_size)
     lower, upper = sorted(run.log_evidence_of(end) for end in _interval(run, estimate))
-    chains = run.log_weight.shape[0]
-    discrepancy = discrepancies(run.stats, run.stats_particles * chains)
+    discrepancy = discrepancies(run.stats, run.log_weight.size)
     scalars = {
         "log_evidence": run.log_evidence_of(estimate.log_evidence),
         "mcse": estimate.mcse,
@@ -238,8 +234,8 @@ def _interval(run: RunArrays, estimate: EvidenceEstimate) -> tuple[float, float]
         return student_interval(estimate, run.log_weight.size // run.population_size)
     # A fixed seed: the interval is a function of the weights.
     rng = np.random.default_rng(20130)
-    lower, upper = bootstrap_interval(run.log_weight, strata=run.round, rng=rng)
-    narrow = ais(run.log_weight, run.round).mcse
+    lower, upper = bootstrap_interval(run.log_weight, rng=rng)
+    narrow = ais(run.log_weight).mcse
     wider = estimate.mcse / narrow if narrow > 0 else 1.0
     centre = estimate.log_evidence
     return centre - wider * (centre - lower), centre + wider * (upper - centre)

@@ -150,7 +150,7 @@ def plot_bounds(
 
 
 def _both_log_weights(idata: Container) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log weights of the last forward round and of the reverse runs, shape ``(n,)``.
+    """Return the log weights of the forward and of the reverse runs, shape ``(n,)``.
 
     Both are in the forward sense, from all chains in turn, and on the scale of the log evidence:
     their log mean, and minus the log mean of their negatives, are the bounds.
@@ -159,8 +159,8 @@ def _both_log_weights(idata: Container) -> tuple[np.ndarray, np.ndarray]:
     reverse = required_group(idata, "reverse_annealing", made_by)
     forward = required_group(idata, "annealing", made_by)
     evidence = required_group(idata, "evidence", made_by)
-    last = forward["log_weight"].sel(particle=forward["round"] == forward["round"].max())
-    a, b = (x.transpose("particle", "chain").values.ravel() for x in (last, reverse["log_weight"]))
+    weights = (group["log_weight"] for group in (forward, reverse))
+    a, b = (x.transpose("particle", "chain").values.ravel() for x in weights)
     lower, upper = (float(evidence[f"{name}_bound"]) for name in ("lower", "upper"))
     log_mean_a, log_mean_b = (logsumexp(x) - np.log(len(x)) for x in (a, b))
     return a + lower - log_mean_a, upper + log_mean_b - b

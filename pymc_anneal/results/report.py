@@ -38,7 +38,7 @@ footer {color: #666; border-top: 1px solid #ddd; margin-top: 3em}
 _WORDS = ("model", "log BF (nats)", "log10 BF", "Jeffreys (1961)", "Kass & Raftery (1995)")
 
 # Scalars and attributes of the group "evidence" that a reader needs to repeat a run.
-_SETTINGS = ("steps", "particles", "rounds", "evaluations", "seconds")
+_SETTINGS = ("steps", "particles", "evaluations", "seconds")
 _CHOICES = (
     "path",
     "schedule",

@@ -38,9 +38,9 @@ from pymc_anneal.model.simulate import check_simulable, simulate, with_data
 from pymc_anneal.pipeline.choose_path import GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, check_reference
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
+from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.reverse import anneal_back
-from pymc_anneal.pipeline.rounds import ForwardStages
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import Seeds, Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
@@ -182,7 +182,7 @@ def calibrate(
     ) as session:
         parameters, data = simulate(compiled, session.seeds.prior, n_datasets)
         rows = []
-        for i, seed in enumerate(session.seeds.rounds.spawn(n_datasets)):
+        for i, seed in enumerate(session.seeds.counted.spawn(n_datasets)):
             target = ModelTarget(with_data(compiled, [d[i] for d in data]))
             own = replace(session, target=target, seeds=Seeds.spawn(seed))
             forward = _run_forward(own, target, kernel, reference)
@@ -220,7 +220,7 @@ def _run_forward(
     """Run all stages on one data set."""
     path = GeometricChoice()
     forward = run_model(session, target, transition, reference=reference, path=path).forward
-    if forward.last.interrupted:
+    if forward.run.interrupted:
         raise KeyboardInterrupt
     return forward
 
@@ -229,7 +229,7 @@ def _compare_directions(
     session: Session, forward: ForwardStages, exact: np.ndarray
 ) -> dict[str, Any]:
     """Run back from an exact draw, and return the row of the table."""
-    a, b = forward.last.log_weight, _reverse_log_weights(session, forward, exact)
+    a, b = forward.run.log_weight, _reverse_log_weights(session, forward, exact)
     estimate, both = ais(a), bar(a, b)
     low, high = bootstrap_interval(a, rng=np.random.default_rng(0))
     rank = weighted_rank(b, a)
@@ -243,7 +243,7 @@ def _compare_directions(
         "spread": float(np.abs(rank - 0.5).mean()),
         "variance": log_weight_variance(a),
         "reference": forward.candidate.reference,
-        "steps": forward.last.steps,
+        "steps": forward.run.steps,
     }
 
 

@@ -242,7 +242,7 @@ def _cool(
     cold = RunCandidate("posterior", lambda seed, n: posterior, path)
     pilot = session.pilot(cold, kernel, seeds.path)
     start, betas = posterior[None], _cooling_schedule(pilot)
-    blocks = make_blocks(path, pilot.transition, betas, start, m, seeds.rounds)
+    blocks = make_blocks(path, pilot.transition, betas, start, m, seeds.counted)
     return _Cooled(pilot.position, session.anneal("Cooling", blocks).position[0])
 
 

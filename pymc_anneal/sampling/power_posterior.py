@@ -160,7 +160,7 @@ def power_posterior(
         if powers[-1] == 0:
             samples = [_prior_sample(session, candidate)]
         else:
-            run = run_forward(session, candidate, kernel).last
+            run = run_forward(session, candidate, kernel).run
             samples = [_recorded_sample(run, beta, largest) for beta in powers]
     return _build_container(session, target, samples, time.perf_counter() - begin)
 
@@ -186,7 +186,7 @@ def _check_names(compiled: CompiledModel) -> None:
 def _prior_sample(session: Session, candidate: RunCandidate) -> _Sample:
     settings = session.settings
     shape = settings.chains, settings.draws
-    draws = candidate.draw_reference(session.seeds.rounds, math.prod(shape))
+    draws = candidate.draw_reference(session.seeds.counted, math.prod(shape))
     return _Sample(0.0, draws.reshape(*shape, draws.shape[1]), np.zeros(shape))
 
 

@@ -65,7 +65,6 @@ def sample_ais(
     max_step: float | None = None,
     transition: TransitionName | Transition = "auto",
     resample: Resample = None,
-    max_rounds: int = 3,
     max_minutes: float = 20.0,
     cores: int | None = None,
     block_size: int | None = None,
@@ -84,9 +83,10 @@ def sample_ais(
 
     Particles start at draws of a reference, the prior or a density fitted to the posterior, and
     are moved to the posterior along a path of densities between the two; the average of their
-    weights is an unbiased estimate of the marginal likelihood (Neal 2001). A survey, a pilot and a
-    trial, which are not counted, fit the reference, tune the transition, set the schedule and plan
-    the number of steps; in the counted run nothing adapts.
+    weights is an unbiased estimate of the marginal likelihood (Neal 2001). A survey, a pilot and
+    trials, which are not counted, fit the reference, tune the transition, set the schedule and plan
+    the number of steps. Then one run is counted: nothing adapts in it, and its weights decide
+    neither its size nor whether it is kept. If its error misses the target, the verdict says so.
 
     Parameters
     ----------
@@ -134,17 +134,12 @@ def sample_ais(
         sequential Monte Carlo sampler with a frozen schedule. A population is the particles of one
         chain in one block. The estimate stays unbiased, and its error is the spread of the
         populations. Resampling helps if there are too few steps for even weights.
-    max_rounds : int
-        If the error misses the target, or cannot be trusted, another round with more steps
-        follows, up to this number of rounds. All rounds count. A single round is exactly
-        unbiased; the decision to go on depends on the round before, which makes the average
-        over several very slightly less than that.
     max_minutes : float
         Budget of the counted run; with a black box, of the whole run, and a survey or pilot without
         time for its next temperature raises an error. A plan predicted to take longer is cut to it
-        (fewer extra particles, then fewer steps; ``notes`` says from what to what), and no further
-        round begins that would exceed it; the verdict says if the error suffers. If it cuts, the
-        result depends on the machine's speed as well as on the seed; ``numpy.inf`` switches it off.
+        (fewer extra particles, then fewer steps; ``notes`` says from what to what); the verdict
+        says if the error suffers. If it cuts, the result depends on the machine's speed as well as
+        on the seed; ``numpy.inf`` switches it off.
     cores : int, optional
         Worker threads, or the number of workers of the executor. Default: the available
         processors, or the executor's own number.
@@ -229,7 +224,6 @@ def sample_ais(
         chains=chains,
         steps=steps,
         target_mcse=target_mcse,
-        max_rounds=max_rounds,
         max_minutes=max_minutes,
         cores=cores,
         block_size=block_size,

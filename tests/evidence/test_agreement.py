@@ -30,11 +30,6 @@ class TestChains:
         weights[:, ::2] += 1
         assert "the halves of the run disagree" in chain_doubts(weights)[0]
 
-    def test_rounds_may_differ_in_their_weights(self) -> None:
-        # The rounds have other means, by chance or by a lag; within each the chains agree.
-        strata = np.repeat([1, 2], 250)
-        assert chain_doubts(even_weights() + 0.3 * (strata == 2), strata) == []
-
     def test_no_errors_to_compare(self) -> None:
         assert chain_doubts(np.zeros((2, 9))) == []
         assert chain_doubts(np.zeros((1, 1))) == []
@@ -121,13 +116,7 @@ class TestLag:
         assert not lag(runs([-40 / k for k in (100, 200, 400)], error=0.2)).matters(0.01)
 
     def test_the_verdict_asks_for_more_steps(self) -> None:
-        weights = even_weights()
-        verdict = assess(
-            weights,
-            target_mcse=0.1,
-            steps=50,
-            earlier=[Estimate("a trial", -1.0, 0.1, 25)],
-            rounds=[Estimate("a round", 0.0, 0.01, 50)],
-        )
+        earlier = [Estimate("a trial", -1.0, 0.1, 25)]
+        verdict = assess(even_weights(), target_mcse=0.1, steps=50, earlier=earlier)
         assert verdict.status == "more steps needed"
         assert "the transitions lag behind the path" in str(verdict)

@@ -8,7 +8,6 @@ from scipy import special, stats
 from pymc_anneal.evidence.ais import (
     ais,
     bootstrap_interval,
-    combined_log_weights,
     effective_sample_size,
     population_means,
     student_interval,
@@ -196,40 +195,3 @@ class TestPopulations:
     def test_interval_is_that_of_student(self) -> None:
         low, high = student_interval(EvidenceEstimate(-3.0, 0.1, np.nan), 4)
         assert (low, high) == pytest.approx((-3.318245, -2.681755), abs=1e-6)
-
-
-class TestCombinedRounds:
-    def rounds(self, seed: int = 4) -> list[np.ndarray]:
-        rng = np.random.default_rng(seed)
-        return [rng.normal(-0.5, 1.0, (2, 50)), rng.normal(-0.125, 0.5, (2, 200))]
-
-    def test_one_round_is_left_alone(self) -> None:
-        first = self.rounds()[0]
-        np.testing.assert_allclose(combined_log_weights([first], [7.0]), first)
-
-    def test_the_mean_is_shared_by_cost(self) -> None:
-        weights = self.rounds()
-        pooled = combined_log_weights(weights, [1.0, 3.0])
-        means = [np.exp(w).mean() for w in weights]
-        assert pooled.shape == (2, 250)
-        assert np.exp(pooled).mean() == pytest.approx(0.25 * means[0] + 0.75 * means[1])
-
-    def test_exact_rounds_have_no_error(self) -> None:
-        equal = [np.zeros((2, 50)), np.zeros((2, 200))]
-        pooled, strata = combined_log_weights(equal, [1.0, 12.0]), np.repeat([1, 2], [50, 200])
-        assert ais(pooled, strata).mcse == pytest.approx(0, abs=1e-9)
-        lower, upper = bootstrap_interval(pooled, strata=strata, rng=np.random.default_rng(1))
-        assert lower == pytest.approx(0, abs=1e-12)
-        assert upper == pytest.approx(0, abs=1e-12)
-
-    def test_error_and_interval_of_two_rounds_cover(self) -> None:
-        strata, scores, covered = np.repeat([1, 2], [50, 200]), [], 0
-        for seed in range(500):
-            pooled = combined_log_weights(self.rounds(seed), [1.0, 3.0])
-            estimate = ais(pooled, strata)
-            rng = np.random.default_rng(seed)
-            lower, upper = bootstrap_interval(pooled, strata=strata, resamples=500, rng=rng)
-            scores.append(estimate.log_evidence / estimate.mcse)
-            covered += lower <= 0 <= upper
-        assert np.std(scores) == pytest.approx(1, abs=5 / np.sqrt(2 * 500))
-        assert 0.92 <= covered / 500 <= 0.98

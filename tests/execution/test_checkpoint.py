@@ -165,8 +165,8 @@ def build_model(sigma: float = 1.0, last: float = 0.9, power: float = 1.0) -> pm
     return model
 
 
-# A run with pilot, trial, plan, two rounds (the target error is out of reach), and reverse run.
-SETTINGS = {"draws": 60, "chains": 2, "target_mcse": 0.012, "max_rounds": 2, "block_size": 30}
+# A run with pilot, trial, plan, several blocks, and reverse run.
+SETTINGS = {"draws": 60, "chains": 2, "target_mcse": 0.02, "block_size": 30}
 SETTINGS |= {"progressbar": False, "max_minutes": np.inf, "transition": "random_walk"}
 SETTINGS |= {"random_seed": 5, "reverse_from": "draws"}
 

@@ -11,7 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import required_group
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.rounds import run_rounds
+from pymc_anneal.pipeline.counted_run import count
 from tests.pipeline.test_fitted_mixture import two_modes
 from tests.problems import by_name
 
@@ -110,10 +110,11 @@ def test_importance_sampling_that_finds_more_raises_a_doubt(
 ) -> None:
     """From the prior, where the mixture is fitted to the particles of the run itself."""
 
-    def too_low(*arguments) -> list[AnnealedRun]:
-        return [replace(r, log_weight=r.log_weight - missing) for r in run_rounds(*arguments)]
+    def too_low(*arguments) -> AnnealedRun:
+        found = count(*arguments)
+        return replace(found, log_weight=found.log_weight - missing)
 
-    monkeypatch.setattr("pymc_anneal.pipeline.run.run_rounds", too_low)
+    monkeypatch.setattr("pymc_anneal.pipeline.run.count", too_low)
     model = by_name("conjugate_normal").build()
     found = pma.log_evidence(run(model, reference="prior", warnings=False))
     assert found.verdict.trusted == trusted

@@ -42,9 +42,9 @@ class TestSeeds:
 
     def test_an_unused_stage_changes_no_other(self) -> None:
         with log_gamma_session(**FIXED) as session:
-            before = state(session.seeds.rounds)
+            before = state(session.seeds.counted)
             session.pilot(LogGammaTarget().candidate(), KERNEL, session.seeds.pilot)
-            assert state(session.seeds.rounds) == before
+            assert state(session.seeds.counted) == before
 
 
 class TestPilot:
@@ -157,7 +157,7 @@ class TestCheckpoint:
         settings, found = Settings(draws=5, chains=2), []
         for _ in range(2):
             with open_session(LogGammaTarget(), settings, **quiet) as session:
-                found.append(state(session.seeds.rounds))
+                found.append(state(session.seeds.counted))
         assert found[0] == found[1]
 
     def test_nothing_is_stored_after_an_interruption(self, tmp_path: Path, monkeypatch) -> None:

@@ -16,7 +16,6 @@ SIZE = {"draws": 500, "chains": 4}
     [
         ({"draws": 0}, "`draws` is 0, expected a positive whole number"),
         ({"chains": 2.0}, "`chains` is 2.0"),
-        ({"max_rounds": False}, "`max_rounds` is False"),
         ({"cores": 0}, "`cores` is 0"),
         ({"block_size": -5}, "`block_size` is -5"),
         ({"steps": 2.5}, '`steps` is 2.5, expected a positive whole number or "auto"'),

@@ -143,7 +143,7 @@ class TestPlanned:
         assert float(evidence["evaluations"]) > counted + 100 * 1000  # the pilot's
 
     def test_a_smaller_error_takes_more_particles(self) -> None:
-        settings = QUICK | {"steps": "auto", "max_rounds": 1}
+        settings = QUICK | {"steps": "auto"}
         few, many = (
             group(rbm.sample_ais(MODEL, **settings, target_mcse=target), "evidence")
             for target in (0.2, 0.02)

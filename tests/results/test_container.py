@@ -72,10 +72,8 @@ def finished_run(betas: np.ndarray, **changes) -> RunArrays:
         **{
             "betas": betas,
             "log_weight": log_weight,
-            "round": np.ones(n, dtype=int),
             "position": np.zeros((chains, n, 1)),
             "stats": Stats(log_w, 2 * log_w - np.log(n), log_w, blank, blank, blank + 0.8, blank),
-            "stats_particles": n,
             "step_size": np.full(steps, np.nan),
             "verdict": Verdict("more steps needed", ("the error", "the ess")),
             "scalars": {"steps": steps},

@@ -47,20 +47,6 @@ def test_running_estimates_end_at_the_bounds(idata) -> None:
         assert len(line.get_ydata()) == 400
 
 
-def test_bounds_of_several_rounds(idata) -> None:
-    """The last round alone was reversed; a scale that its pooling gave it does not matter."""
-    pooled = {name: group(idata, name) for name in ("annealing", "evidence", "reverse_annealing")}
-    by_step = pooled["annealing"]
-    log_weight = by_step["log_weight"].values
-    pooled["annealing"] = by_step.drop_vars(["log_weight", "particle", "round"]).assign(
-        log_weight=(("chain", "particle"), np.c_[log_weight - 9.0, log_weight + 0.7]),
-        round=("particle", np.repeat([1, 2], 100)),
-    )
-    pooled["annealing"] = pooled["annealing"].set_coords("round")
-    once, twice = (pma.plot_bounds(c).lines[0] for c in (idata, container(pooled)))
-    np.testing.assert_allclose(once.get_ydata(), twice.get_ydata(), rtol=1e-12)
-
-
 def test_histograms_are_densities(idata) -> None:
     """Each histogram has area one, and they lie on either side of the estimate."""
     axis = pma.plot_forward_reverse(idata, bins=20)

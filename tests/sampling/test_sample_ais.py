@@ -8,8 +8,6 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group, has_group
-from pymc_anneal.evidence.heavy_tail import ais_with_tail
-from pymc_anneal.pipeline import rounds
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.sampling.small_model import (
     QUICK,
@@ -156,7 +154,6 @@ class TestArguments:
         arguments = {**QUICK, "transition": "hmc", "schedule": "variational", "steps": 17}
         result = pma.sample_ais(50, model=small_model(), **arguments)
         assert group(result, "annealing").sizes["step"] == 17
-        assert float(group(result, "evidence")["rounds"]) == 1
 
     @pytest.mark.slow
     def test_evaluations_of_all_stages_count(self) -> None:
@@ -171,24 +168,6 @@ class TestArguments:
         assert plain > counted  # a step takes three evaluations at least
         both, _ = run(reverse_from="draws")
         assert both > plain + counted
-
-    def test_rounds_follow_until_the_run_is_trusted(self, monkeypatch) -> None:
-        # No weights are reliable, not even those whose k is -inf because they are nearly equal.
-        def unreliable(log_weight: np.ndarray, **settings: int) -> tuple[object, float]:
-            return ais_with_tail(log_weight, **settings)[0], 1.0
-
-        monkeypatch.setattr(rounds, "ais_with_tail", unreliable)
-        result = pma.sample_ais(
-            50, chains=2, random_seed=2, progressbar=False, max_rounds=2, model=small_model()
-        )
-        data, described = group(result, "evidence"), evidence_attrs(result)["rounds"]
-        assert float(data["rounds"]) == 2
-        assert "round 1: " in described
-        assert "round 2: " in described
-        assert group(result, "annealing")["log_weight"].size == float(data["particles"]) >= 200
-        steps = [int(part.split()[2]) for part in described.split("; ")]
-        assert steps[1] >= 2 * steps[0]
-        assert float(data["steps"]) == steps[1]
 
     def test_the_barrier_of_a_long_run_is_the_length_of_the_path(self) -> None:
         # mu ~ N(0, 1), y ~ N(mu, sigma): int sqrt(Var_beta[V]) dbeta by quadrature.

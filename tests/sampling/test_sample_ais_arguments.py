@@ -16,7 +16,6 @@ from tests.sampling.small_model import QUICK, small_model
         ("draws", 10.0, "`draws` is 10.0"),
         ("draws", True, "`draws` is True"),
         ("chains", -1, "`chains` is -1"),
-        ("max_rounds", 0, "`max_rounds` is 0"),
         ("max_minutes", 0, "`max_minutes` is 0, expected a positive number of minutes"),
         ("max_minutes", np.nan, "`max_minutes` is nan"),
         ("cores", 0, "`cores` is 0"),
