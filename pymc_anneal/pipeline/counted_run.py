@@ -2,8 +2,9 @@
 
 Trials (`trial.py`), which are not counted, absorb all growth. Nothing of the counted run decides
 about its size, its schedule, its kernels or whether it is kept. If longer runs followed those with
-too large an error and both were counted, low estimates would stand and high ones be diluted: the
-mean of ``Z^ / Z`` is then 0.96 at a variance of 4 of the log weights of 2,000 particles.
+too large an error and all were counted, low estimates would stand and high ones be diluted: the
+mean of ``Z^ / Z`` is then 0.98 if the first run has log weights of a standard deviation of 4
+(`tests/pipeline/test_bad_plans.py`).
 """
 
 from collections.abc import Sequence

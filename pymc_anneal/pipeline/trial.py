@@ -176,12 +176,14 @@ def _growth_against_lag(trials: Sequence[AnnealedRun], mcse: float) -> float:
 
 def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int) -> Plan:
     """Plan a run of at least some steps from the last trial."""
+    # A trial of a step or two is compiled while it runs, and that time does not count.
+    measured = trial.seconds / (trial.steps * trial.particles)
     return _make_plan(
         session,
         pilot,
         variance=log_weight_variance(trial.log_weight),
         steps=trial.steps,
-        seconds=trial.seconds / (trial.steps * trial.particles),
+        seconds=max(measured, _step_seconds(session, pilot)),
         least_steps=least_steps,
     )
 

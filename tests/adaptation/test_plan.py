@@ -84,7 +84,7 @@ class TestMakePlan:
 
     def test_a_smallest_number_of_steps(self) -> None:
         assert plan(least_steps=900).steps == 900
-        assert plan(least_steps=900, budget_seconds=2e-6 * 400 * 50).steps == 50
+        assert plan(least_steps=900, budget_seconds=2e-6 * 400 * 50.5).steps == 50
         assert plan(least_steps=2) == plan()
 
     def test_errors_that_are_found_stay_below_the_target(self) -> None:

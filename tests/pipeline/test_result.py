@@ -47,7 +47,7 @@ class TestContainer:
         assert evidence.attrs["transition"] == "HMC"
         assert evidence.attrs["schedule"] == "variational"
         assert evidence.attrs["path_rejected_because"] == ""
-        assert re.match(r"\d+ steps, 100 particles, -", evidence.attrs["trials"])
+        assert re.match(r"\d+ steps, 200 particles, -", evidence.attrs["trials"])
 
     def test_evaluations_of_all_stages_are_counted(self, result) -> None:
         evidence = group(result, "evidence")

@@ -163,4 +163,4 @@ def test_a_time_limit_says_what_it_cut(minutes: float, cut: bool) -> None:
     )
     found = pma.log_evidence(result)
     assert ("`max_minutes` = 1e-09 cut the plan from" in found.notes) == cut
-    assert ("misses the target 0.05; try steps=" in str(found.verdict)) == cut
+    assert found.verdict.trusted != cut
