@@ -21,7 +21,7 @@ FILES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 FOLDERS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-MAX_LINES = 350
+MAX_LINES = 400
 
 # Folders and modules that a folder may import besides itself; some modules have their own row.
 MAY_IMPORT = {

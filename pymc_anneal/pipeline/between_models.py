@@ -19,7 +19,7 @@ from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.joint_space import JointSpace
 from pymc_anneal.paths.between_models import BetweenModels, EndTerms
-from pymc_anneal.pipeline.from_draws import Probe, StartDraws, probe
+from pymc_anneal.pipeline.from_draws import GivenDraws, Probe, probe
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.warp import fit_warp
 
@@ -125,7 +125,7 @@ def choose_coordinates(
     space
         The two models.
     draws : ndarray, shape (chains, n, d)
-        Draws of the first.
+        Draws of the first, which are not counted.
     seed
         Source of randomness.
 
@@ -177,7 +177,7 @@ def _unevenness(pair: _Probed) -> tuple[bool, float]:
 
 
 def _probe(coordinates: Coordinates, draws: np.ndarray, seed: np.random.SeedSequence) -> Probe:
-    return probe(coordinates.path, StartDraws(draws, coordinates.complete_first), seed)
+    return probe(coordinates.path, GivenDraws(draws, coordinates.complete_first), seed)
 
 
 @dataclass(frozen=True)

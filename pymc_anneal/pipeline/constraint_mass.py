@@ -7,7 +7,8 @@ at the end get weight zero,
     E[w 1_C(x_K)] = P(C),
 
 which holds for any ``T``, schedule and mixing: ``e^{-T v}`` is one in ``C``. A share that is not
-small is counted among the draws.
+small is counted among the draws. Other draws than those that are counted decide which it is, and
+give the spread of the slacks.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.mean_ratio import mean_ratio
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.from_draws import StartDraws, anneal_draws
+from pymc_anneal.pipeline.from_draws import GivenDraws, anneal_draws, split_draws
 from pymc_anneal.pipeline.session import Session
 
 # Effective number of draws on either side from which the share of the draws is taken.
@@ -76,15 +77,15 @@ def estimate_mass(
     -------
     Mass
     """
-    slacks = _evaluate(slack, draws.reshape(-1, draws.shape[2]))
-    inside = (~_is_outside(slacks)).reshape(draws.shape[:2]).astype(float)
-    ess = draws_ess(inside) if np.ptp(inside) else float(inside.size)
-    if ess * inside.mean() >= _COUNTED:
-        return _counted(inside, ess)
+    fitted, counted = split_draws(draws)
+    slacks = _evaluate(slack, fitted.reshape(-1, fitted.shape[2]))
+    expected = _effective_draws(_inside(slack, fitted)) * counted.size / fitted.size
+    if expected >= _COUNTED:
+        return _counted(_inside(slack, counted))
     scale = slacks.std(axis=0)
     terms = Partial(_bind_terms(log_density, slack), np.where(scale > 0, scale, 1.0))  # type: ignore[no-untyped-call]
-    start = StartDraws(draws, lambda seed, rows: rows)
-    run = anneal_draws(session, GeometricPath(terms), start, transition)
+    fit, start = (GivenDraws(part, lambda seed, rows: rows) for part in (fitted, counted))
+    run = anneal_draws(session, GeometricPath(terms), fit, start, transition)
     end = _evaluate(slack, run.position.reshape(-1, draws.shape[2]))
     outside = _is_outside(end).reshape(run.log_weight.shape)
     if outside.all():
@@ -95,6 +96,10 @@ def estimate_mass(
     )
 
 
+_CONTRADICTION = (
+    "many of the first draws of the chains are inside of the region and none of the others: the "
+    "chains have not converged"
+)
 _UNREACHED = "no particle reached the region: it may be empty"
 
 
@@ -103,9 +108,24 @@ def _is_outside(slacks: np.ndarray) -> np.ndarray:
     return np.asarray(~(slacks > 0).all(axis=1))
 
 
-def _counted(inside: np.ndarray, ess: float) -> Mass:
+def _inside(slack: Slack, draws: np.ndarray) -> np.ndarray:
+    """Return 1.0 for draws inside of the region and 0.0 for others, shape ``(chains, n)``."""
+    outside = _is_outside(_evaluate(slack, draws.reshape(-1, draws.shape[2])))
+    return (~outside).reshape(draws.shape[:2]).astype(float)
+
+
+def _effective_draws(inside: np.ndarray) -> float:
+    """Return the effective number of draws inside."""
+    ess = draws_ess(inside) if np.ptp(inside) else float(inside.size)
+    return float(ess * inside.mean())
+
+
+def _counted(inside: np.ndarray) -> Mass:
     """Return the share of the draws inside, with at least half a draw outside."""
     share = float(inside.mean())
+    if share == 0:
+        return Mass(-np.inf, np.inf, Verdict("do not trust", (_CONTRADICTION,)), inside.size)
+    ess = draws_ess(inside) if np.ptp(inside) else float(inside.size)
     outside = max(1 - share, _HALF / ess)
     mcse = float(np.sqrt(np.log1p(outside / (share * ess))))
     return Mass(float(np.log(share)), mcse, Verdict("trust"), inside.size)

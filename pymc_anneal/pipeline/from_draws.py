@@ -9,8 +9,10 @@ without bias for exact draws, whatever the number of steps (Neal 2001, section 5
 Particles start at evenly spaced draws, in the order of the chains, so that the effective sample
 size of their weights accounts for the dependence of the draws.
 
-If the two densities are near, one step is enough: importance sampling, without transitions. A probe
-of some of the draws decides; it is not counted.
+If the two densities are near, one step is enough: importance sampling, without transitions.
+
+What is fitted is not what is counted. The first part of each chain serves coordinates, probe, pilot
+and trials; the run starts at the other draws, and its weights decide nothing.
 """
 
 from collections.abc import Callable
@@ -47,6 +49,9 @@ _PROBE, _NEAR, _MAX_TAIL = 512, 1.5, 0.5
 _LEAST_STEPS = 10
 # Particles of the pilot.
 _PILOT = 256
+# Shares of each chain that are fitted to and not counted: as many draws as a probe takes, at least
+# a quarter, at most half. The error of half of them is 1.4 times that of all.
+_LEAST_FITTED, _MOST_FITTED = 0.25, 0.5
 # Particles in excess of those planned, because the variance of a probe is uncertain.
 _MARGIN = 1.3
 # Positions that are evaluated at a time.
@@ -54,8 +59,8 @@ _BATCH = 512
 
 
 @dataclass(frozen=True, eq=False)
-class StartDraws:
-    """Draws of the density at ``beta = 0``.
+class GivenDraws:
+    """Draws of the density at one end of a path.
 
     Attributes
     ----------
@@ -80,6 +85,17 @@ class StartDraws:
         flat = self.draws.reshape(-1, self.draws.shape[2])
         index = np.random.default_rng(seed_index).integers(len(flat), size=count)
         return self.complete(seed_rest, flat[index])
+
+
+def split_draws(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the draws to fit to, and those to count, from shape ``(chains, n, d)``.
+
+    Each part is a stretch of every chain, so that few draws of one are near to the other.
+    """
+    chains, n, _ = draws.shape
+    shares = _LEAST_FITTED * n, _MOST_FITTED * n
+    first = max(1, int(np.clip(_PROBE / chains, *shares)))
+    return draws[:, :first], draws[:, min(first, n - 1) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +124,12 @@ class RunFromDraws:
 
 
 def run_from_draws(
-    session: Session, path: Path, start: StartDraws, transition: Transition, near: "Probe"
+    session: Session,
+    path: Path,
+    fitted: GivenDraws,
+    start: GivenDraws,
+    transition: Transition,
+    near: "Probe",
 ) -> RunFromDraws:
     """Anneal draws along a path.
 
@@ -118,12 +139,12 @@ def run_from_draws(
         Settings, seeds. Its number of chains is that of the draws.
     path
         A path whose first density is that of the draws.
-    start
-        The draws.
+    fitted, start
+        Draws for pilot and trials, and others from which the run starts.
     transition
         The transition; its parameters that are None are tuned by a pilot.
     near
-        The probe along the path, whose own evaluations are not counted again.
+        The probe along the path, at the draws to fit to.
 
     Returns
     -------
@@ -135,16 +156,14 @@ def run_from_draws(
         The log ratio of the densities is NaN at a draw.
     """
     if session.settings.fixed_steps is not None:
-        return anneal_draws(session, path, start, transition)
-    run = _one_step(session, path, start, near) if near.one_step else None
-    if run is not None and not weight_pareto_k(run.log_weight) > _MAX_TAIL:
-        return run
-    spent = run.evaluations if run else 0
-    return anneal_draws(session, path, start, transition, spent=spent, least_steps=_LEAST_STEPS)
+        return anneal_draws(session, path, fitted, start, transition)
+    if near.one_step:
+        return _one_step(session, path, start, near)
+    return anneal_draws(session, path, fitted, start, transition, least_steps=_LEAST_STEPS)
 
 
 def reverse_weights(
-    session: Session, path: Path, run: RunFromDraws, start: StartDraws
+    session: Session, path: Path, run: RunFromDraws, start: GivenDraws
 ) -> tuple[np.ndarray, int]:
     """Anneal draws of the last density back to the first.
 
@@ -193,7 +212,7 @@ class Probe:
         return int(np.ceil(_MARGIN * needed))
 
 
-def probe(path: Path, start: StartDraws, seed: np.random.SeedSequence) -> Probe:
+def probe(path: Path, start: GivenDraws, seed: np.random.SeedSequence) -> Probe:
     """Measure the log weights of one step at some of the draws.
 
     Raises
@@ -211,7 +230,7 @@ def probe(path: Path, start: StartDraws, seed: np.random.SeedSequence) -> Probe:
     return Probe(variance, weight_pareto_k(log_ratio), efficiency, weight.size)
 
 
-def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> RunFromDraws:
+def _one_step(session: Session, path: Path, start: GivenDraws, near: Probe) -> RunFromDraws:
     """Take one step: importance sampling from the draws."""
     settings = session.settings
     wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
@@ -224,18 +243,19 @@ def _one_step(session: Session, path: Path, start: StartDraws, near: Probe) -> R
 def anneal_draws(
     session: Session,
     path: Path,
-    start: StartDraws,
+    fitted: GivenDraws,
+    start: GivenDraws,
     transition: Transition,
     *,
-    spent: int = 0,
     least_steps: int = 1,
 ) -> RunFromDraws:
     """Run pilot, trials, plan and the counted run from draws of the first density.
 
-    ``spent`` are evaluations that came before; a planned run has at least ``least_steps``.
+    Pilot and trials start at draws of ``fitted``, the counted run at those of ``start``. A planned
+    run has at least ``least_steps``.
     """
     settings = session.settings
-    candidate = RunCandidate("draws", start.random, path)
+    candidate = RunCandidate("draws", fitted.random, path)
     pilot = plan = None
     trials: tuple[AnnealedRun, ...] = ()
     if pilot_required(settings, transition):
@@ -254,7 +274,7 @@ def anneal_draws(
     run = session.anneal_fully("Annealing", blocks)
     forward = ForwardStages(candidate, pilot, plan, tuned, run, trials)
     barrier = np.nan if pilot is None else pilot.barrier
-    evaluations = spent + (pilot.evaluations if pilot else 0) + forward.evaluations
+    evaluations = (pilot.evaluations if pilot else 0) + forward.evaluations
     return RunFromDraws(run.log_weight, run.position, barrier, evaluations, forward)
 
 

@@ -8,6 +8,7 @@ posterior of one model to that of the other,
 
 (Lartillot & Philippe 2006, eq. 11; Neal 2001). It starts at posterior draws of one model; with
 draws of both, the second direction is run as well, and Bennett's acceptance ratio combines them.
+A part of the draws of the first model is fitted to, and not counted (`pipeline/from_draws.py`).
 """
 
 from dataclasses import dataclass
@@ -36,11 +37,12 @@ from pymc_anneal.pipeline.audit_end import audit_end
 from pymc_anneal.pipeline.between_models import Chosen, JointTarget, choose_coordinates
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.from_draws import (
+    GivenDraws,
     RunFromDraws,
-    StartDraws,
     log_ratios,
     reverse_weights,
     run_from_draws,
+    split_draws,
 )
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
@@ -166,14 +168,15 @@ def sample_bayes_factor(
         cores=cores,
     )
     kernel = choose_transition(transition, min((a, b), key=lambda m: m.derivatives.order))
-    chosen = choose_coordinates(space, start, seed_choice)
+    fitted, counted = split_draws(start)
+    chosen = choose_coordinates(space, fitted, seed_choice)
     with open_session(
         JointTarget(second, coordinates=chosen.coordinates),
         settings,
         random_seed=seed_run,
         progressbar=progressbar,
     ) as session:
-        between = _Between(session, chosen, draws, start, kernel)
+        between = _Between(session, chosen, draws, fitted, counted, kernel)
         ratio = between.one_way() if draws[1] is None else between.both_ways()
     found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
     if warnings:
@@ -215,7 +218,8 @@ class _Between:
     session: Session
     chosen: Chosen
     containers: list[Any]
-    draws: np.ndarray
+    fitted: np.ndarray
+    counted: np.ndarray
     kernel: Transition
 
     @property
@@ -248,8 +252,8 @@ class _Between:
     def both_ways(self) -> _Ratio:
         """Go from each model to the other, and combine both directions."""
         run, coordinates = self._run(), self.chosen.coordinates
-        other = _regroup(grouped_draws(self.containers[1], self.space.second), len(self.draws))
-        start = StartDraws(other, coordinates.complete_second)
+        other = _regroup(grouped_draws(self.containers[1], self.space.second), len(self.counted))
+        start = GivenDraws(other, coordinates.complete_second)
         back, evaluations = reverse_weights(self.session, coordinates.path, run, start)
         _check_reverse(back)
         forward = run.log_weight
@@ -267,8 +271,11 @@ class _Between:
 
     def _run(self) -> RunFromDraws:
         coordinates = self.chosen.coordinates
-        start = StartDraws(self.draws, coordinates.complete_first)
-        return run_from_draws(self.session, coordinates.path, start, self.kernel, self.chosen.probe)
+        fitted, start = (
+            GivenDraws(part, coordinates.complete_first) for part in (self.fitted, self.counted)
+        )
+        near = self.chosen.probe
+        return run_from_draws(self.session, coordinates.path, fitted, start, self.kernel, near)
 
     def _is_outside(self, position: np.ndarray) -> np.ndarray:
         """Whether positions of the second model, ``(n, d)``, have density zero in the first."""

@@ -1,8 +1,8 @@
-"""However bad its plan, the counted run is unbiased, because nothing that it finds decides about it.
+"""However bad its plan, the counted run is unbiased: nothing that it finds decides about it.
 
-The log weights of a run of ``K`` steps are drawn from ``N(-S / (2 K), S / K)``, whose mean weight is
-one, in place of annealing; everything else is the package's own. The twin is a run that is followed
-by longer ones if its error misses the target, all counted in proportion to their costs.
+The log weights of a run of ``K`` steps are drawn from ``N(-S / (2 K), S / K)``, whose mean weight
+is one, in place of annealing; everything else is the package's own. The twin is a run that longer
+ones follow if its error misses the target, all of them counted in proportion to their costs.
 """
 
 from dataclasses import replace

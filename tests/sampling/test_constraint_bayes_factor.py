@@ -189,13 +189,13 @@ def test_coverage_of_shares() -> None:
     log_share, covered = math.log(0.3), 0
     for _ in range(300):
         inside = (rng.uniform(size=(4, 500)) < 0.3).astype(float)
-        mass = constraint_mass._counted(inside, 2000.0)
+        mass = constraint_mass._counted(inside)
         covered += abs(mass.log_mass - log_share) < 1.96 * mass.mcse
     assert 0.92 <= covered / 300 <= 0.98
 
 
 def test_a_share_of_all_draws_has_an_error() -> None:
-    mass = constraint_mass._counted(np.ones((4, 500)), 2000.0)
+    mass = constraint_mass._counted(np.ones((4, 500)))
     assert mass.log_mass == 0
     assert mass.mcse > 1 / 8000
 
