@@ -70,7 +70,7 @@ def prepare_ais(model: zoo.BenchmarkModel, args):
             model=compiled, random_seed=seed, progressbar=False, **given(args)
         )
         estimate = pymc_anneal.log_evidence(idata)
-        numbers = {k: float(idata["evidence"][k]) for k in ("steps", "particles", "rounds")}
+        numbers = {k: float(idata["evidence"][k]) for k in ("steps", "particles")}
         return {"log_evidence": estimate.log_evidence, "mcse": estimate.mcse, **numbers}
 
     return run

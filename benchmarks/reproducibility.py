@@ -27,7 +27,7 @@ import pymc_anneal as pma
 from pymc_anneal import rbm
 
 SETTINGS = {"random_seed": 1, "progressbar": False, "cores": 2}
-SMALL = {"draws": 64, "chains": 2, "max_minutes": np.inf, "max_rounds": 1, **SETTINGS}
+SMALL = {"draws": 64, "chains": 2, "max_minutes": np.inf, **SETTINGS}
 
 
 def regression() -> pm.Model:
@@ -124,7 +124,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "transition_fixed": fixed,
     "transition_blackjax": blackjax,
     "resampled": lambda: sample(resample="ess", chains=8, steps=30),
-    "rounds": lambda: sample(target_mcse=0.02, steps="auto", max_rounds=2, draws=16),
+    "planned": lambda: sample(target_mcse=0.02, steps="auto", draws=16),
     "reverse": lambda: sample(reverse_from="draws", steps=30),
     "discrete": lambda: sample(mixed),
     "rbm_geometric": annealed_machine,
