@@ -7,7 +7,7 @@ where there is one. The work for a given error is
 
     mcse^2 x evaluations,
 
-with the evaluations of survey, fit, pilot, trials and counted run; the error of each run against the
+with the evaluations of survey, fit, pilot, trials and run; the error of each run against the
 known log evidence is printed in standard errors.
 
     python benchmarks/gradient_free.py [models] [seeds] [max_minutes]

@@ -57,6 +57,7 @@ USERS = {
     "arviz_stats": "base.arviz_compat",
     "blackjax": "",
     "cloudpickle": "base.pickling model.pickling execution.checkpoint",
+    "filelock": "base.replaced_file",
     "matplotlib": "results",
     "pandas": "results sampling.calibrate",
     "platformdirs": "base.compilation_cache",

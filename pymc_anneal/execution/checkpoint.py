@@ -47,21 +47,27 @@ class _Content(NamedTuple):
     results, snapshots : dict of dict
         For each stage made of blocks, results of the finished blocks and snapshots of the others,
         by the index of the block.
+    seconds : float
+        Time that the run has taken.
     """
 
     stages: dict[str, Any]
     results: dict[str, dict[int, BlockResult]]
     snapshots: dict[str, dict[int, Snapshot]]
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """File and interval of the checkpoints of a run.
 
+    The file contains a pickle, and whoever can write to it can run code in the process that reads
+    it: open no checkpoint but your own.
+
     Parameters
     ----------
     path : str or path
-        The file. Its folder must exist.
+        The file. Its folder must exist. A lock is kept beside it while a run writes to it.
     interval : float
         Seconds between two versions of the file.
 
@@ -215,6 +221,12 @@ class StageLog:
         self._content = content or _Content({}, {}, {})
         self._count, self._is_open, self._last_save = 0, True, time.monotonic()
         self._last_error = ""
+        self._begin = time.perf_counter() - self._content.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time that the run has taken, that before it was resumed included."""
+        return time.perf_counter() - self._begin
 
     @property
     def interval(self) -> float:
@@ -267,7 +279,7 @@ class StageLog:
         self._last_save = time.monotonic()
         try:
             with self.lock:
-                body = cloudpickle.dumps(self._content)
+                body = cloudpickle.dumps(self._content._replace(seconds=self.seconds))
             write_checkpoint(Path(self.checkpoint.path), self.fingerprint, body)
         except (OSError, pickle.PicklingError, TypeError) as error:
             self._warn(error)
@@ -285,6 +297,11 @@ class StageLog:
             "results in memory; free some space or make the folder writable: the run tries again.",
             stacklevel=2,
         )
+
+
+def as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
+    """Return a checkpoint with the default interval if only the file is given."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
 
 
 def open_stage_log(
@@ -316,7 +333,7 @@ def open_stage_log(
     ValueError
         See :meth:`Checkpoint.open`.
     """
-    opened = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    opened = as_checkpoint(checkpoint)
     description = json.dumps([_plain(seed.entropy), list(seed.spawn_key)])
     given = {SEED: description} if seed_is_given else {}
     log = opened.open({**fingerprint, **given})

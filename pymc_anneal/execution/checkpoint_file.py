@@ -1,33 +1,30 @@
 """The file of a checkpoint: one line of JSON, the header, followed by a pickle, the body.
 
 The header holds the format, a hash of the body, and the fingerprint of the run, which can therefore
-be compared without unpickling. Files are replaced as a whole by :func:`os.replace`.
+be compared without unpickling.
 """
 
 import hashlib
 import json
-import os
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pymc_anneal.base.replaced_file import replace_file
+
 # Text in front of the number of the format.
 _KIND = "pymc_anneal checkpoint"
 
 # Number of the format, which changes with the classes in the body.
-_FORMAT = 3
+_FORMAT = 4
 
 
 def write_checkpoint(path: Path, fingerprint: Mapping[str, str], body: bytes) -> None:
     """Replace a file so that at every moment either the old or the new version is complete."""
     header = {"format": f"{_KIND} {_FORMAT}", "sha256": _hash(body), "fingerprint": fingerprint}
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(json.dumps(header).encode() + b"\n" + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    head = json.dumps(header).encode()
+    replace_file(path, lambda file: file.write(head + b"\n" + body))
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, str], bytes]:

@@ -87,7 +87,8 @@ def run_blocks(
     Returns
     -------
     list of BlockResult
-        In the order of the blocks; after Ctrl-C, the results of the finished blocks.
+        In the order of the blocks; after Ctrl-C those of the blocks before the first unfinished
+        one, or of all finished blocks if that is the first.
 
     Raises
     ------
@@ -109,7 +110,17 @@ def run_blocks(
         raise
     finally:
         pool.close()
-    return [result for _, result in sorted(store.results.items())]
+    return _kept(store.results)
+
+
+def _kept(results: Mapping[int, BlockResult]) -> list[BlockResult]:
+    """Return the results up to the first one that is missing; all others if that is the first.
+
+    Where the time of a block depends on its particles, those that finish early are no random set of
+    all; the first blocks are less so.
+    """
+    first = next(i for i in range(len(results) + 1) if i not in results)
+    return [results[i] for i in range(first)] or [results[i] for i in sorted(results)]
 
 
 def _run_missing(blocks: Sequence[Block], pool: "WorkerPool", store: BlockStore) -> None:

@@ -14,5 +14,8 @@ def describe_interruption(run: AnnealedRun, reverse_stopped: bool) -> str:
         Whether the reverse run was stopped.
     """
     if run.interrupted:
-        return f"{run.particles} of {run.planned} particles are kept"
+        return (
+            f"{run.particles} of {run.planned} particles are kept, those that were finished early: "
+            "a biased set if the time that a particle takes depends on where it is"
+        )
     return "the forward run is complete and kept" if reverse_stopped else ""

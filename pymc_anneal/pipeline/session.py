@@ -1,13 +1,13 @@
 """The session of a run: shared context of its stages, opened and closed in one place."""
 
 import os
-import time
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,15 @@ from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
 from pymc_anneal.base.progress import PilotProgress
+from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
-from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, open_stage_log
+from pymc_anneal.execution.checkpoint import (
+    Checkpoint,
+    StageLog,
+    as_checkpoint,
+    open_stage_log,
+)
 from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.workers import check_executor
@@ -72,8 +78,6 @@ class Session:
         Where blocks run; None: threads of this process.
     log : StageLog
         Results of the stages, kept in the checkpoint.
-    begin : float
-        When it was opened.
     """
 
     target: Target
@@ -82,14 +86,12 @@ class Session:
     seeds: Seeds
     executor: Executor | None = None
     log: StageLog = field(default_factory=StageLog)
-    begin: float = field(default_factory=lambda: time.perf_counter())
 
     @property
     def call_budget(self) -> CallBudget:
         """Time left for the calls of black boxes."""
-        passed = time.perf_counter() - self.begin
         minutes, scalars = self.settings.max_minutes, self.target.scalars
-        return CallBudget(minutes, passed, scalars.get("seconds_per_evaluation"))
+        return CallBudget(minutes, self.log.seconds, scalars.get("seconds_per_evaluation"))
 
     def pilot(
         self,
@@ -226,22 +228,24 @@ def open_session(
         The executor is none.
     ValueError
         The checkpoint is of another run; or, during the run, the log density is NaN.
+    RuntimeError
+        Another run has the checkpoint.
     KeyboardInterrupt
         The run was stopped before there was an estimate.
     """
     check_executor(executor)
-    log, seed = StageLog(), seed_sequence(random_seed)
-    if checkpoint is not None:
-        words = _fingerprint(target, settings, choices or {})
-        log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
-    with (
-        _explaining_interrupt(checkpoint is not None),
-        ProgressDisplay(progressbar) as display,
-        compilation_cache(),
-        explaining_nan(target),
-    ):
+    with ExitStack() as stack:
+        log, seed = StageLog(), seed_sequence(random_seed)
+        if checkpoint is not None:
+            stack.enter_context(locked(Path(as_checkpoint(checkpoint).path)))
+            words = _fingerprint(target, settings, choices or {})
+            log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
+        stack.enter_context(_explaining_interrupt(checkpoint is not None))
+        display = stack.enter_context(ProgressDisplay(progressbar))
+        stack.enter_context(compilation_cache())
+        stack.enter_context(explaining_nan(target))
         yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
-    log.save()
+        log.save()
 
 
 @contextmanager

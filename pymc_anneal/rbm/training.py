@@ -126,6 +126,8 @@ def train(
     ValueError
         Values of `data` lie outside [0, 1], `start` has another shape, another argument is out of
         range, or `checkpoint` belongs to another training.
+    RuntimeError
+        Another training is writing to `checkpoint`.
     """
     data = check_rows(data)
     if method not in get_args(Method):
@@ -164,7 +166,8 @@ def train(
     report = partial(_report, data=data[rows], monitor=monitor)
     parts = source, jax.tree.leaves(model), fantasy, tuple(rule), seed_run.generate_state(2)
     file = TrainingFile(checkpoint, describe_training(*parts, monitor) if checkpoint else "")
-    return _fit(model, source, rule, fantasy, seed_run, report, file, progressbar)
+    with file.locked():
+        return _fit(model, source, rule, fantasy, seed_run, report, file, progressbar)
 
 
 def fit_moments_pcd(

@@ -7,6 +7,7 @@ description of everything else that the bits depend on.
 import os
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.base.replaced_file import locked, replace_file
 from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.rbm.contrastive_divergence import TrainingState
 
@@ -76,11 +78,13 @@ class TrainingFile:
             return
         leaves = {f"{_STATE}{i}": x for i, x in enumerate(jax.tree.leaves(progress.state))}
         columns = {_COLUMN + k: v for k, v in columns_of(progress.history).items()}
-        temporary = Path(f"{os.fspath(self.path)}.tmp")
-        with temporary.open("wb") as file:
-            content = {_DONE: progress.done, _TRAINING: self.training, **leaves, **columns}
-            np.savez(file, **content)
-        os.replace(temporary, self.path)
+        content: dict[str, Any] = {_DONE: progress.done, _TRAINING: self.training}
+        content |= {**leaves, **columns}
+        replace_file(Path(self.path), lambda file: np.savez(file, **content))
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other trainings from the file."""
+        return nullcontext() if self.path is None else locked(Path(self.path))
 
 
 def describe_training(*parts: Any) -> str:

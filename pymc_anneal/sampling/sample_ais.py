@@ -154,7 +154,7 @@ def sample_ais(
     checkpoint : path or Checkpoint, optional
         A file to save the run to, once a minute. If it exists, the run goes on from it, to the
         same bits as a run that was never stopped; model, data, settings and versions must be
-        those of the file.
+        those of the file. It contains a pickle: open no checkpoint but your own.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         The same seed gives the same result.
     progressbar : bool
@@ -197,6 +197,8 @@ def sample_ais(
         the checkpoint is of another run; the message says what differs or where, and what to do.
     FileNotFoundError
         The folder of the checkpoint does not exist.
+    RuntimeError
+        Another run is writing to the checkpoint.
 
     Warns
     -----

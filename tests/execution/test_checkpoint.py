@@ -21,6 +21,7 @@ from pymc_anneal.annealing.block import Block, BlockStopped, Snapshot
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.annealing.monitor import Monitor
 from pymc_anneal.base.progress import BlockProgress
+from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.execution import checkpoint, workers
 from pymc_anneal.execution.checkpoint import BlockStore, Checkpoint, StageLog
 from pymc_anneal.execution.workers import run_blocks
@@ -306,6 +307,24 @@ def resumed(path: Path, result: Path) -> dict[str, np.ndarray]:
     assert start_process(path, result).wait() == 0
     with np.load(result) as found:
         return {name.replace("|", "/"): found[name] for name in found}
+
+
+def test_the_time_of_a_run_goes_on(tmp_path: Path) -> None:
+    where = Checkpoint(tmp_path / "file")
+    log = where.open({})
+    log._begin -= 100.0
+    log.save()
+    assert 100 <= where.open({}).seconds < 110
+    assert StageLog().seconds < 10
+
+
+def test_two_runs_on_one_file(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "file"),
+        pytest.raises(RuntimeError, match="Another run is writing to the checkpoint"),
+    ):
+        sample(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from pymc_anneal.annealing.block import Block, BlockResult
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.progress import BlockProgress
-from pymc_anneal.execution.workers import check_executor, run_blocks
+from pymc_anneal.execution.workers import _kept, check_executor, run_blocks
 from tests.cases import normal_model
 from tests.serial_executor import Serial
 
@@ -252,3 +252,12 @@ def test_mpi(tmp_path: Path) -> None:
     command = [sys.executable, "-c", MPI_RUN.format(file=file)]
     subprocess.run(command, check=True, cwd=here, timeout=300)
     np.testing.assert_array_equal(np.load(file), expected())
+
+
+@pytest.mark.parametrize(
+    ("finished", "kept"),
+    [([0, 1, 2], [0, 1, 2]), ([3, 0, 1], [0, 1]), ([2, 1], [1, 2]), ([], [])],
+)
+def test_blocks_that_are_kept(finished: list[int], kept: list[int]) -> None:
+    """Those before the first unfinished one; if there are none, all that were finished."""
+    assert _kept({i: i for i in finished}) == kept

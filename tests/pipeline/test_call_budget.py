@@ -17,8 +17,8 @@ import pymc_anneal as pma
 
 from pymc_anneal.annealing import loop
 from pymc_anneal.base.progress import PilotProgress
+from pymc_anneal.execution import checkpoint
 from pymc_anneal.model import host_calls
-from pymc_anneal.pipeline import session
 from pymc_anneal.pipeline.call_budget import CallBudget
 
 pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
@@ -59,8 +59,9 @@ EXACT = -0.5 * np.log(5) - 0.4
 
 @pytest.fixture
 def run(model, monkeypatch):
-    for module in (host_calls, loop, session):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=CLOCK.perf_counter))
+    clock = SimpleNamespace(perf_counter=CLOCK.perf_counter, monotonic=CLOCK.perf_counter)
+    for module in (host_calls, loop, checkpoint):
+        monkeypatch.setattr(module, "time", clock)
 
     def run(minutes: float, draws: int = 50, **settings: Any) -> tuple[Any, float]:
         begin = CLOCK.now

@@ -14,7 +14,12 @@ PART = SimpleNamespace(particles=200, planned=600, interrupted=True)
     ("run", "reverse_stopped", "words"),
     [
         (WHOLE, False, ""),
-        (PART, False, "200 of 600 particles are kept"),
+        (
+            PART,
+            False,
+            "200 of 600 particles are kept, those that were finished early: a biased set if the "
+            "time that a particle takes depends on where it is",
+        ),
         (WHOLE, True, "the forward run is complete and kept"),
     ],
 )
