@@ -120,3 +120,21 @@ def relative_mean(log_weight: np.ndarray, log_evidence: float) -> tuple[float, f
     """Return the row of ``E[w / Z] = 1``: the mean, one, and its standard error."""
     ratio = np.exp(np.ravel(log_weight) - log_evidence)
     return float(ratio.mean()), 1.0, float(ratio.std(ddof=1) / np.sqrt(ratio.size))
+
+
+def whitened_rows(
+    name: str, values: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+) -> dict[str, tuple[float, float, float]]:
+    """Return independent rows of the means of dependent columns, in standard deviations.
+
+    Parameters
+    ----------
+    name
+        Beginning of the names of the rows.
+    values : ndarray, shape (n, m)
+        Independent draws.
+    mean, covariance : ndarray, shapes (m,) and (m, m)
+        The exact ones of a draw.
+    """
+    z = np.linalg.solve(np.linalg.cholesky(covariance), values.mean(axis=0) - mean)
+    return {f"{name}, {i}": (float(x), 0.0, len(values) ** -0.5) for i, x in enumerate(z)}

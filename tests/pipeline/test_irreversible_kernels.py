@@ -69,5 +69,5 @@ def test_sample_ais(stages) -> None:
 def test_calibrate(stages) -> None:
     settings = {"steps": 3, "draws": 10, "chains": 2, **QUIET}
     settings.pop("warnings")
-    pma.calibrate(10, model=normal_model(), transition=Directed("a"), **settings)
+    pma.calibrate(2, model=normal_model(), transition=Directed("a"), **settings)
     assert stages["Reverse"] == [("a", False)]

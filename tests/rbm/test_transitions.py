@@ -7,10 +7,13 @@ import pytest
 
 from pymc_anneal.base.contracts import KernelState
 from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
+from tests.pooled import family, whitened_rows
 from tests.rbm.lagging_path import LaggingPath
 from tests.rbm.small_paths import (
     GEOMETRIC,
+    KERNELS,
     PARTICLES,
+    PATHS,
     SHAPE,
     TARGET,
     call,
@@ -45,6 +48,36 @@ def is_invariant(path, kernel, beta: float) -> bool:
 @pytest.mark.parametrize("beta", BETAS)
 def test_invariance(path, kernel, beta: float) -> None:
     assert is_invariant(path, kernel, beta)
+
+
+def rows(name: str, path, kernel, beta: float) -> dict[str, tuple[float, float, float]]:
+    """Return the rows of units and their products after a move of exact draws."""
+    model = expected_rbm_at(path, beta)
+    mass, table = enumerate_states(model).probability, moments_of(states(SHAPE[0]))
+    mean = mass @ table
+    covariance = (mass[:, None] * (table - mean)).T @ (table - mean)
+    position = exact_draws(model, PARTICLES, np.random.default_rng([3, int(100 * beta)]))
+    moved = np.asarray(step(path, kernel, beta, position, seed=4)[0].position)
+    return whitened_rows(f"{name}, beta = {beta}", moments_of(moved), mean, covariance)
+
+
+def moments_of(visible: np.ndarray) -> np.ndarray:
+    """Return the units and the products of two of them, shape ``(n, 10)``."""
+    i, j = np.triu_indices(visible.shape[1], k=1)
+    return np.concatenate([visible, visible[:, i] * visible[:, j]], axis=1)
+
+
+def test_moments() -> None:
+    found = {}
+    for path_name, path in PATHS.items():
+        for kernel_name, kernel in KERNELS.items():
+            for beta in BETAS:
+                found |= rows(f"{path_name}, {kernel_name}", path, kernel, beta)
+    right = family("invariance: machines", found)
+    right.check()
+    assert right.visible_shift < 0.01  # standard deviations of a moment
+    twin = {k: (value + 0.01, exact, error) for k, (value, exact, error) in found.items()}
+    assert not family("invariance: machines", twin).agrees
 
 
 @pytest.mark.parametrize("beta", [0.35, 1.0])

@@ -36,6 +36,7 @@ from tests.cases import (
     start,
     take,
 )
+from tests.pooled import family, whitened_rows
 
 PARTICLES = 20_000
 LEVEL = 1e-7  # as in test_invariance
@@ -96,10 +97,36 @@ def is_invariant(state: KernelState, beta: float) -> bool:
     return min(levels) > LEVEL
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.05, BETA, 1.0])
 @parametrize("case", DISCRETE_TRANSITIONS)
-def test_invariance(case: Case, beta: float) -> None:
-    assert is_invariant(move(case.make(), beta, 3), beta)
+def test_invariance(case: Case) -> None:
+    assert is_invariant(move(case.make(), BETA, 3), BETA)
+
+
+def features(states: np.ndarray) -> np.ndarray:
+    """Return moments of states ``(a, c, k, b)``, shape ``(n, 6)``."""
+    a, c, k, b = states.T
+    return np.column_stack([a, b, c, k, a * b, k * a])
+
+
+def rows(case: Case, beta: float) -> dict[str, tuple[float, float, float]]:
+    """Return the rows of the moments of exact draws that were moved."""
+    mass, table = np.exp(mixed_log_mass(beta) - mixed_evidence(beta)), features(MIXED_STATES)
+    mean = mass @ table
+    covariance = (mass[:, None] * (table - mean)).T @ (table - mean)
+    moved = np.asarray(move(case.make(), beta, 3).position)[:, [0, 1, 3, 4]]
+    return whitened_rows(f"{case.name}, beta = {beta}", features(moved), mean, covariance)
+
+
+def test_moments() -> None:
+    betas = (0.0, 0.05, BETA, 1.0)
+    tables = [rows(case, beta) for case in DISCRETE_TRANSITIONS for beta in betas]
+    found = family("invariance: discrete", {k: v for t in tables for k, v in t.items()})
+    found.check()
+    assert found.visible_shift < 0.01  # standard deviations of a moment
+    twin = {
+        k: (value + 0.01, exact, error) for t in tables for k, (value, exact, error) in t.items()
+    }
+    assert not family("invariance: discrete", twin).agrees
 
 
 def test_many_moves_lead_from_the_prior_to_the_target() -> None:

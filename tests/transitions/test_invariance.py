@@ -80,9 +80,10 @@ def is_invariant(state: KernelState, beta: float) -> bool:
     return min(levels) > LEVEL
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.05, 0.6, 1.0])
+@pytest.mark.parametrize("beta", [0.0, 0.6])
 @parametrize("case", KERNELS)
 def test_invariance(case: Case, beta: float) -> None:
+    """Of whole distributions; `test_moments.py` tests moments in other dimensions."""
     moves = 1 if case.exported == "BlackJAXKernel" else 4
     assert is_invariant(move(case.make(), beta, moves), beta)
 
