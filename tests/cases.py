@@ -1,4 +1,4 @@
-"""Every exported schedule, path and transition, and targets on which they can be checked exactly.
+"""Every exported transition, and targets on which they can be checked exactly.
 
 The first target is asymmetric and solvable at every ``beta``: with ``r_i = exp(x_i)``,
 
@@ -9,7 +9,7 @@ so that under ``f_beta`` the ``r_i`` are independent ``Gamma(a_i + beta s_i, b_i
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +22,6 @@ from scipy import special, stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import KernelState, LogTerms, Path, Transition
-from pymc_anneal.paths.moment_spline import MomentSplinePath
-from pymc_anneal.paths.q_path import QAveragePath
-from pymc_anneal.paths.tilted_prior import TiltedPrior
 from pymc_anneal.transitions.by_temperature import TunedTransition
 from tests.transitions.barker import Barker
 
@@ -155,143 +152,23 @@ def normal_model() -> pm.Model:
 
 @dataclass(frozen=True)
 class Case:
-    """An exported object.
+    """An object of the package.
 
     Attributes
     ----------
     name : str
     exported : str
-        Its name in ``pymc_anneal``.
+        Its name in ``pymc_anneal``; of one that is not exported, that of its class.
     make : Callable
         Schedules: takes a number of steps and returns the array. Paths: takes the terms and returns
-        the path. Transitions: returns the kernel, its parameters set for ``log_gamma_terms``.
+        the path. References: returns it. Transitions: returns the kernel, its parameters set for
+        ``log_gamma_terms``.
     """
 
     name: str
     exported: str
     make: Callable
 
-
-def _variational(steps: int) -> np.ndarray:
-    knots = np.array([0.0, 1e-6, 1e-3, 0.2, 0.5, 1.0])
-    return pma.variational_schedule(knots, np.array([2.0, 1.0, 3.0, 0.5, 0.0]), steps)
-
-
-def _binned(steps: int) -> np.ndarray:
-    knots = pma.power_schedule(min(steps, 4), 3.0)
-    return pma.optimal_binned_schedule(knots, np.arange(len(knots) - 1.0, 0.0, -1.0), steps)
-
-
-def _decelerated(steps: int) -> np.ndarray:
-    return pma.decelerate(pma.power_schedule(steps, 6.0), 2.5 / steps)
-
-
-SCHEDULES = [
-    Case("linear", "linear_schedule", pma.linear_schedule),
-    Case("power", "power_schedule", pma.power_schedule),
-    Case("power_0.5", "power_schedule", partial(pma.power_schedule, power=0.5)),
-    Case("geometric", "geometric_schedule", pma.geometric_schedule),
-    Case("geometric_tiny", "geometric_schedule", partial(pma.geometric_schedule, first=1e-12)),
-    Case("sigmoid", "sigmoid_schedule", pma.sigmoid_schedule),
-    Case("sigmoid_steep", "sigmoid_schedule", partial(pma.sigmoid_schedule, scale=20.0)),
-    Case(
-        "salakhutdinov_murray", "salakhutdinov_murray_schedule", pma.salakhutdinov_murray_schedule
-    ),
-    Case("variational", "variational_schedule", _variational),
-    Case("decelerate", "decelerate", _decelerated),
-    Case("optimal_binned", "optimal_binned_schedule", _binned),
-]
-
-
-@dataclass(frozen=True)
-class PathCase(Case):
-    """A path to ``log_gamma_terms``, and its start.
-
-    Attributes
-    ----------
-    log_start : Callable
-        Log density at ``beta = 0``, normalised, of positions of shape ``(n, 2)``.
-    draw_start : Callable
-        Takes a number and a generator and returns draws of that density.
-    """
-
-    log_start: Callable
-    draw_start: Callable
-
-
-def _log_gamma_prior(position: jax.Array) -> jax.Array:
-    return jax.vmap(log_gamma_terms)(position).log_prior
-
-
-def _from_reference(name: str, reference) -> PathCase:
-    return PathCase(
-        name,
-        "ReferencePath",
-        lambda terms: pma.ReferencePath(terms, reference),
-        reference.log_density,
-        lambda draws, rng: reference.sample(np.random.SeedSequence(rng.integers(2**32)), draws),
-    )
-
-
-REFERENCES = [
-    Case(
-        "gaussian",
-        "GaussianReference",
-        lambda: pma.GaussianReference(np.array([0.6, 1.0]), np.array([[0.7, 0.0], [0.2, 0.6]])),
-    ),
-    Case(
-        "gaussian_diagonal",
-        "GaussianReference",
-        lambda: pma.GaussianReference(np.array([0.4, 1.1]), np.array([0.8, 0.6])),
-    ),
-    Case(
-        "mixture",
-        "MixtureReference",
-        lambda: pma.MixtureReference(
-            np.array([0.7, 0.3]),
-            (
-                pma.GaussianReference(np.array([0.6, 1.0]), np.array([0.7, 0.6])),
-                pma.StudentTReference(np.array([0.2, 0.8]), np.array([0.9, 0.8]), 5.0),
-            ),
-        ),
-    ),
-    Case(
-        "student_t",
-        "StudentTReference",
-        lambda: pma.StudentTReference(np.array([0.5, 1.0]), np.diag([0.6, 0.5]), 4.0),
-    ),
-]
-
-
-def _from_prior(name: str, exported: str, make: Callable) -> PathCase:
-    return PathCase(name, exported, make, _log_gamma_prior, partial(log_gamma_draws, 0.0))
-
-
-def _spline(statistics: str, terms) -> MomentSplinePath:
-    """Return a spline through arbitrary tilts, on which the weights have to be right too."""
-    rng = np.random.default_rng(5)
-    ends = [log_gamma_draws(beta, 200, rng) for beta in (0.0, 1.0)]
-    family = TiltedPrior.around(pma.GeometricPath(terms), *ends, statistics)
-    first, second = rng.normal(scale=0.3, size=(2, family.size))
-    first[0], second[0] = 0.3, 0.6
-    natural = np.stack([np.zeros(family.size), first, second, family.posterior])
-    return MomentSplinePath(family, np.array([0.0, 0.25, 0.7, 1.0]), natural)
-
-
-def _squared(terms, x: jax.Array, beta) -> jax.Array:
-    log_prior, log_likelihood = terms(x)
-    return log_prior + beta**2 * log_likelihood
-
-
-PATHS = [
-    _from_prior("geometric", "GeometricPath", pma.GeometricPath),
-    *(_from_reference(f"from_{case.name}", case.make()) for case in REFERENCES),
-    _from_prior("moments", "MomentAveragedPath", partial(_spline, "linear")),
-    _from_prior("moments_of_squares", "MomentAveragedPath", partial(_spline, "squares")),
-    _from_prior("moments_of_products", "MomentAveragedPath", partial(_spline, "products")),
-    _from_prior("q", "QPath", lambda terms: QAveragePath(pma.GeometricPath(terms), 0.8, -2.0)),
-    _from_prior("custom", "CustomPath", lambda terms: pma.CustomPath(partial(_squared, terms))),
-]
 
 SCALE = np.array([[0.5, 0.0], [0.1, 0.6]])
 BETAS = np.array([0.0, 0.4, 1.0])

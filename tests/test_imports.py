@@ -13,7 +13,9 @@ import pytest
 
 import pymc_anneal as pma
 
-from tests.cases import DISCRETE_TRANSITIONS, PATHS, REFERENCES, SCHEDULES, TRANSITIONS
+from tests.cases import DISCRETE_TRANSITIONS, TRANSITIONS
+from tests.path_cases import PATHS, REFERENCES
+from tests.schedule_cases import SCHEDULES
 
 ROOT = Path(pma.__file__).parent
 FILES = {

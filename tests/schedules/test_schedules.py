@@ -7,12 +7,15 @@ from scipy import integrate
 
 import pymc_anneal as pma
 
+from pymc_anneal.schedules.named import SCHEDULES as NAMED
+from pymc_anneal.schedules.named import resolve_schedule
 from pymc_anneal.schedules.optimal_binned import optimal_binned_from_lengths
-from tests.cases import SCHEDULES, Case, parametrize
+from tests.cases import Case, parametrize
+from tests.schedule_cases import INNER_SCHEDULES, SCHEDULES
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 1000])
-@parametrize("case", SCHEDULES)
+@parametrize("case", [*SCHEDULES, *INNER_SCHEDULES])
 def test_contract(case: Case, steps: int) -> None:
     betas = case.make(steps)
     assert betas.shape == (steps + 1,)
@@ -20,6 +23,24 @@ def test_contract(case: Case, steps: int) -> None:
     assert betas[0] == 0.0
     assert betas[-1] == 1.0
     assert (np.diff(betas) > 0).all()
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_fixed_schedules_by_name(name: str) -> None:
+    assert resolve_schedule(name) is getattr(pma, f"{name}_schedule")
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("variational", pma.variational_schedule),
+        ("optimal_binned", optimal_binned_from_lengths),
+    ],
+)
+def test_schedules_from_a_pilot_by_name(name: str, function) -> None:
+    betas, length = np.array([0.0, 0.1, 0.4, 1.0]), np.array([2.0, 1.0, 0.3])
+    found = resolve_schedule(name).build(betas, length, 20, 0.1)
+    np.testing.assert_array_equal(found, function(betas, length, 20, max_step=0.1))
 
 
 @pytest.mark.parametrize("steps", [0, -3, 2.0, True, "ten"])
