@@ -75,16 +75,6 @@ class TestPriorDraws:
         assert stats.kstest(np.exp(draws[:, 0]), stats.gamma(3, scale=0.5).cdf).pvalue > 1e-6
         np.testing.assert_allclose(draws[:, 3], draws[:, 1:3].sum(axis=1), atol=0.06)
 
-    def test_equal_priors_are_sorted(self) -> None:
-        compiled = pma.compile_model(build("ordered"))
-        assert compiled.log_prior_mass == pytest.approx(-np.log(6))
-        assert compiled.log_prior_mass_mcse == 0
-        values = compiled.constrain(compiled.sample_prior(np.random.SeedSequence(7), 8000))["x"]
-        assert (np.diff(values) > 0).all()
-        for k in range(3):  # order statistics of three uniforms are Beta(k, 4 - k)
-            u = stats.norm.cdf(values[:, k] / 2)
-            assert stats.kstest(u, stats.beta(k + 1, 3 - k).cdf).pvalue > 1e-6
-
     def test_unequal_priors_are_rejected_and_the_mass_estimated(self) -> None:
         compiled = pma.compile_model(build("ordered_unequal"))
         exact = stats.norm.logcdf(2 / np.sqrt(5))
