@@ -1,4 +1,4 @@
-"""Rows of a pooled family from draws of a known continuous distribution.
+"""Rows of pooled families from draws of known continuous distributions.
 
 With ``F`` the distribution, ``z = Phi^-1(F(x))`` is standard normal whatever the tails of ``x``:
 its mean is zero and its variance one, and the two estimates are uncorrelated.
@@ -8,6 +8,8 @@ import numpy as np
 
 from scipy import stats
 
+from tests.pooled import Family, family
+
 
 def normal_scores(x: np.ndarray, law) -> np.ndarray:
     """Return ``Phi^-1(F(x))``, from whichever tail is exact."""
@@ -15,26 +17,40 @@ def normal_scores(x: np.ndarray, law) -> np.ndarray:
     return np.where(lower < upper, stats.norm.ppf(lower), stats.norm.isf(upper))
 
 
-def score_rows(name: str, x: np.ndarray, law, wider: float = 1.0) -> dict[str, tuple]:
-    """Return the rows of the mean and the variance of the normal scores of draws.
-
-    Equal draws are copies of one particle, which is counted once, by its share ``c_i / n``. The
-    error of a share-weighted mean of ``h`` is ``(sum_i (c_i / n)^2 (h_i - E h)^2)^(1/2)``, in which
-    the spread of the shares counts both their weights and the rounding of a resampling.
+class ScoreRows:
+    """Rows of two families, of the means and of the variances of the normal scores of draws.
 
     Parameters
     ----------
-    name : str
-        What was drawn.
-    x : ndarray, any shape
-    law : frozen distribution of scipy.stats
+    kind : str
+        ``"prior"`` or ``"posterior"``.
     wider : float
         Factor of the scores, for the wrong twin.
     """
-    value, copies = np.unique(x, return_counts=True)
-    z, share = wider * normal_scores(value, law), copies / copies.sum()
 
-    def row(h: np.ndarray, exact: float) -> tuple[float, float, float]:
-        return float(share @ h), exact, float(np.sqrt(share**2 @ (h - exact) ** 2))
+    def __init__(self, kind: str, wider: float = 1.0):
+        self.kind, self.wider = kind, wider
+        self._rows: dict[str, dict[str, tuple[float, float, float]]] = {"mean": {}, "variance": {}}
 
-    return {f"{name}, mean": row(z, 0.0), f"{name}, variance": row(z**2, 1.0)}
+    def add(self, name: str, x: np.ndarray, law) -> None:
+        """Add draws of any shape.
+
+        Equal draws are copies of one particle, which is counted once, by its share ``c_i / n``. The
+        error of a share-weighted mean of ``h`` is ``(sum_i (c_i / n)^2 (h_i - E h)^2)^(1/2)``, in
+        which the spread of the shares counts both their weights and the rounding of a resampling.
+        """
+        value, copies = np.unique(x, return_counts=True)
+        z, share = self.wider * normal_scores(value, law), copies / copies.sum()
+        for moment, h, exact in (("mean", z, 0.0), ("variance", z**2, 1.0)):
+            error = np.sqrt(share**2 @ (h - exact) ** 2)
+            self._rows[moment][name] = float(share @ h), exact, float(error)
+
+    @property
+    def means(self) -> Family:
+        """The means, in standard deviations."""
+        return family(f"draws: {self.kind} means", self._rows["mean"])
+
+    @property
+    def variances(self) -> Family:
+        """The variances, relative to the exact ones."""
+        return family(f"draws: {self.kind} variances", self._rows["variance"])
