@@ -35,8 +35,10 @@ FAMILIES = (
     "invariance: discrete",
     "invariance: machines",
     "draws: references",
-    "draws: priors",
-    "draws: posteriors",
+    "draws: prior means",
+    "draws: prior variances",
+    "draws: posterior means",
+    "draws: posterior variances",
 )
 _STATISTICS = 3
 POWER = 0.95

@@ -1,13 +1,18 @@
 """All problems of known evidence with default settings, and the coverage of the interval.
 
-A single run may be wrong by four standard errors. A normal error exceeds them once in 16,000 runs,
-hence once in 500 for the 30 problems; the seeds are fixed. Coverage is counted over 1000 seeds for
-each problem: Binomial(1000, 0.95) has a standard deviation of 0.69 %, so a correct interval falls
-outside 92 to 98 %, 4.4 deviations on either side, once in 100,000 times. It is counted with the
-default settings and with few particles and steps, whose error is far from normal.
+The evidences and posterior draws of a few problems, over several seeds, are tested together at one
+level. A single run of the others may be wrong by four standard errors. A normal error exceeds them
+once in 16,000 runs, hence once in 500 for the 30 problems; the seeds are fixed.
+
+Coverage is counted over 1000 seeds for each problem: Binomial(1000, 0.95) has a standard deviation
+of 0.69 %, so a correct interval falls outside 92 to 98 %, 4.4 deviations on either side, once in
+100,000 times. It is counted with the default settings and with few particles and steps, whose error
+is far from normal.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,7 +25,13 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.base.contracts import Tuning
+from pymc_anneal.pipeline import result
+from tests import conjugate_blocks
+from tests.normal_scores import ScoreRows
+from tests.pooled import Family, family
 from tests.problems import PROBLEMS, Problem, by_name
+from tests.problems.conjugate import NORMAL_DATA
+from tests.problems.problem import normal_mean_posterior
 
 TARGET = 0.1
 SLOW = {
@@ -61,20 +72,122 @@ COVERAGE_PROBLEMS = [
 ]
 
 
-def parameter(problem: Problem):
-    """Return a problem as a parameter, marked slow if it takes long to compile or to run."""
-    marks = [pytest.mark.slow] if problem.name in SLOW else []
-    return pytest.param(problem, marks=marks, id=problem.name)
+# The other problems, and seeds of each; all runs but the first take a tenth of a second.
+QUICK = [problem for problem in PROBLEMS if problem.name not in SLOW]
+SEEDS = 6
+# Posteriors of those with one parameter.
+POSTERIORS = {
+    "conjugate_normal": ("mu", stats.norm(*normal_mean_posterior(NORMAL_DATA, 1.5, -1.0, 2.0))),
+    "beta_binomial": ("p", stats.beta(2.0 + 29, 5.0 + 10)),
+    "gamma_poisson": ("rate", stats.gamma(2.5 + 35, scale=1 / (0.8 + 5))),
+}
 
 
-@pytest.mark.parametrize("problem", [parameter(problem) for problem in PROBLEMS])
-def test_default_settings(problem: Problem) -> None:
-    result = pma.sample_ais(model=problem.build(), random_seed=2, progressbar=False)
-    evidence = pma.log_evidence(result)
-    assert evidence.mcse <= TARGET
+def assert_default_settings(problem: Problem, found: Any) -> None:
+    """A run with default settings is right and trusted."""
+    evidence = pma.log_evidence(found)
+    assert evidence.mcse <= TARGET, problem.name
     # The absolute tolerance is for models without data: all weights are equal and the error is 0.
-    assert abs(evidence.log_evidence - problem.log_evidence) <= 4 * evidence.mcse + 1e-6
-    assert evidence.verdict.trusted
+    error = abs(evidence.log_evidence - problem.log_evidence)
+    assert error <= 4 * evidence.mcse + 1e-6, problem.name
+    assert evidence.verdict.trusted, problem.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_default_settings(name: str) -> None:
+    problem = by_name(name)
+    found = pma.sample_ais(model=problem.build(), random_seed=2, progressbar=False)
+    assert_default_settings(problem, found)
+
+
+@cache
+def default_runs() -> dict[str, list[Any]]:
+    """Return runs of every quick problem, of which no two share a seed."""
+    runs: dict[str, list[Any]] = {}
+    for i, problem in enumerate(QUICK):
+        compiled = pma.compile_model(problem.build())
+        runs[problem.name] = [
+            pma.sample_ais(model=compiled, random_seed=[i, seed], progressbar=False)
+            for seed in range(SEEDS)
+        ]
+    return runs
+
+
+def evidences(excess: float = 0.0) -> Family:
+    """Return the log evidences of the default runs, an excess added for the wrong twin."""
+    rows = {}
+    for problem in QUICK:
+        for seed, found in enumerate(default_runs()[problem.name]):
+            evidence = pma.log_evidence(found)
+            row = evidence.log_evidence + excess, problem.log_evidence, evidence.mcse
+            rows[f"{problem.name}, seed {seed}"] = row
+    return family("evidence: default calls", rows)
+
+
+def test_default_calls() -> None:
+    for problem in QUICK:
+        for found in default_runs()[problem.name]:
+            assert_default_settings(problem, found)
+    found = evidences()
+    assert found.visible_shift < 0.01
+    found.check()
+    assert not evidences(np.log(1.01)).agrees
+
+
+@cache
+def compiled_blocks() -> pma.CompiledModel:
+    return pma.compile_model(conjugate_blocks.build())
+
+
+@cache
+def run_blocks() -> Any:
+    """Return a run of few steps, whose weights and moves are both needed for its posterior."""
+    return pma.sample_ais(
+        15_000,
+        model=compiled_blocks(),
+        steps=12,
+        schedule=lambda steps: pma.power_schedule(steps, 2.0),
+        reference="prior",
+        transition=pma.HMC(0.7, 3, 1.0),
+        block_size=15_000,
+        random_seed=1,
+        progressbar=False,
+        warnings=False,
+    )
+
+
+def draws_of_posteriors(blocks: Any, wider: float = 1.0) -> ScoreRows:
+    """Return the moments of the draws of the default runs and of the run of few steps."""
+    rows = ScoreRows("posterior", wider)
+    for problem, (name, law) in POSTERIORS.items():
+        x = [group(found, "posterior")[name].values for found in default_runs()[problem]]
+        rows.add(problem, np.stack(x), law)
+    conjugate_blocks.add_scores(rows, group(blocks, "posterior"))
+    return rows
+
+
+def test_posterior_means() -> None:
+    """Family "draws: posterior means"."""
+    found = draws_of_posteriors(run_blocks()).means
+    assert found.visible_shift < 0.05
+    found.check()
+
+
+def test_posterior_variances() -> None:
+    """Family "draws: posterior variances"."""
+    found = draws_of_posteriors(run_blocks()).variances
+    assert found.visible_shift < 0.02
+    found.check()
+    assert not draws_of_posteriors(run_blocks(), wider=1.01).variances.agrees
+
+
+def test_posterior_draws_by_the_weights_of_another_chain(monkeypatch) -> None:
+    right = result.equal_weights
+    monkeypatch.setattr(result, "equal_weights", lambda x, w, *a, **k: right(x, w[::-1], *a, **k))
+    wrong = draws_of_posteriors(run_blocks.__wrapped__())
+    assert not wrong.means.agrees
+    assert not wrong.variances.agrees
 
 
 SETTINGS = {

@@ -15,13 +15,8 @@ import pymc_anneal as pma
 
 from pymc_anneal.model.point_density import compile_point_density
 from pymc_anneal.model.simulate import simulate, with_data
-from tests.model.models import PRIORS, Y, assert_agrees_with_pymc, build, evaluate, reference
+from tests.model.models import Y, assert_agrees_with_pymc, evaluate, reference
 from tests.problems import PROBLEMS
-
-
-@pytest.mark.parametrize("name", PRIORS)
-def test_terms_agree_with_pymc(name: str) -> None:
-    assert_agrees_with_pymc(build(name))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)

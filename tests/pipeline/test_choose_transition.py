@@ -44,6 +44,20 @@ class TestDefaultTransition:
         small, large = pma.default_transition(model=model).parts
         assert (small.coordinates, large.coordinates) == ((0, 2, 4), (1, 3))
 
+    @pytest.mark.parametrize(
+        ("name", "kernel"),
+        [
+            ("hmc", pma.HMC()),
+            ("generalized_hmc", pma.GeneralizedHMC()),
+            ("mala", pma.MALA()),
+            ("random_walk", pma.RandomWalkMetropolis()),
+        ],
+    )
+    def test_names(self, name: str, kernel) -> None:
+        with pm.Model() as model:
+            pm.Normal("x")
+        assert pma.default_transition(name, model=model) == kernel
+
     def test_without_discrete_variables(self) -> None:
         with pm.Model() as model:
             pm.Normal("x")

@@ -85,6 +85,7 @@ def test_a_horseshoe_is_near_to_normal_given_the_data() -> None:
     assert found.verdict.trusted
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_model() -> None:
     posterior = run()[0]["posterior"]
     assert set(posterior.data_vars) == {"tau", "local", "z", "mean"}
@@ -141,18 +142,36 @@ SHORT = {
 }
 
 
-def mean_weight(model: ConditionalModel) -> tuple[float, float]:
+@functools.cache
+def short_run():
+    return pma.sample_ais(4000, model=conditional_horseshoe(), **SHORT)
+
+
+def mean_weight(result) -> tuple[float, float]:
     """Return the mean of ``exp(log_w - log Z)`` of a short run from the prior, and its error."""
-    result = pma.sample_ais(4000, model=model, **SHORT)
     log_weight = np.asarray(result["annealing"]["log_weight"]).ravel()
     weight = np.exp(log_weight - log_evidence_of(VAGUE))
     return weight.mean(), weight.std() / np.sqrt(weight.size)
 
 
 def test_short_runs_are_unbiased() -> None:
-    mean, error = mean_weight(conditional_horseshoe())
+    mean, error = mean_weight(short_run())
     assert error < 0.1
     assert abs(mean - 1) < 4 * error
+
+
+def test_draws_of_a_short_run_are_those_of_the_model() -> None:
+    posterior = short_run()["posterior"]
+    assert set(posterior.data_vars) == {"tau", "local", "z", "mean"}
+    x, exact = posterior["mean"].values.reshape(-1, len(VAGUE)), quadrature(tuple(VAGUE))[1]
+    scale = posterior["tau"].values[..., None] * posterior["local"].values
+    np.testing.assert_allclose((scale * posterior["z"].values).reshape(x.shape), x, rtol=1e-9)
+    for i, value in enumerate(exact):
+        # Copies of a particle count once, by their share.
+        own, copies = np.unique(x[:, i], return_counts=True)
+        error = np.sqrt((copies / len(x)) ** 2 @ (own - value) ** 2)
+        assert error < 0.01
+        assert abs(x[:, i].mean() - value) < 4.5 * error
 
 
 def test_a_wrong_volume_is_seen(monkeypatch) -> None:
@@ -161,5 +180,5 @@ def test_a_wrong_volume_is_seen(monkeypatch) -> None:
     monkeypatch.setattr(
         ConditionalMap, "backward", lambda self, c, y: (original(self, c, y)[0], jnp.zeros(()))
     )
-    mean, error = mean_weight(conditional_horseshoe())
+    mean, error = mean_weight(short_run.__wrapped__())
     assert not abs(mean - 1) < 4 * error

@@ -2,16 +2,21 @@
 
 import re
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+
+from scipy.optimize import brentq
 
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group, has_group
+from pymc_anneal.evidence.ais import ais
 from pymc_anneal.pipeline.result import build_result, draw_posterior
 from pymc_anneal.pipeline.reverse_start import OwnDraws
 from pymc_anneal.pipeline.run import run_candidate
-from tests.cases import log_gamma_evidence
+from tests.cases import COUNT, EXPOSURE, log_gamma_evidence
 from tests.pipeline.log_gamma_target import FIXED, KERNEL, LogGammaTarget, log_gamma_session
 
 
@@ -99,3 +104,83 @@ class TestDrawPosterior:
         apart = np.diff(self.draw(np.zeros((2, 20)))[0, :, 0])
         assert np.count_nonzero(apart) == 19
         assert (apart < 0).any()
+
+
+class TestPairs:
+    """Weights and positions of one step from the prior, whose kernel does not move.
+
+    The log weight of a particle is then ``V`` at its position.
+    """
+
+    draws, chains = 400, 3
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def result(cls):
+        fixed = {**FIXED, "draws": cls.draws, "chains": cls.chains, "steps": 1}
+        return run(transition=pma.RandomWalkMetropolis(1e-12, 1, 1.0), **fixed)
+
+    def values(self, result) -> list[np.ndarray]:
+        """Log likelihoods of the draws of each chain."""
+        x = group(result, "posterior")["x"].values
+        return list(x @ COUNT - np.exp(x) @ EXPOSURE)
+
+    def test_copies_are_the_shares_of_the_particles(self, result) -> None:
+        log_weight = group(result, "annealing")["log_weight"].values
+        for v, own in zip(self.values(result), log_weight, strict=True):
+            copies = np.count_nonzero(np.isclose(v[:, None], own, rtol=0, atol=1e-9), axis=0)
+            assert copies.sum() == self.draws
+            weight = np.exp(own)
+            # Systematic resampling rounds up or down.
+            assert np.abs(copies - self.draws * weight / weight.sum()).max() < 1
+
+    def test_the_shares_are_uneven(self, result) -> None:
+        largest = [np.unique(v, return_counts=True)[1].max() for v in self.values(result)]
+        assert min(largest) > 3
+
+
+class TestVerdict:
+    """The error of both directions decides, where both were run."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def finished(cls):
+        settings = {**FIXED, "draws": 500, "steps": 8, "block_size": 1000}
+        with log_gamma_session(**settings) as session:
+            candidate = LogGammaTarget().candidate()
+            return session, run_candidate(session, candidate, KERNEL, reverse_from=OwnDraws())
+
+    def verdict(self, finished, error: float, target: float) -> str:
+        """Return the verdict on a run whose combined error is given, for a target."""
+        session, stages = finished
+        bridge = stages.reverse.bridge
+        # The error goes with the effective number of reverse draws.
+        few = brentq(lambda log_n: bridge.mcse(np.exp(log_n)) - error, -10, 20)
+        known = replace(stages.reverse, bridge=bridge._replace(reverse_ess=np.exp(few)))
+        aimed = replace(session, settings=replace(session.settings, target_mcse=target))
+        result = build_result(aimed, replace(stages, reverse=known), 0.0)
+        assert float(group(result, "evidence")["mcse"]) == pytest.approx(error)
+        return pma.log_evidence(result).verdict.status
+
+    @pytest.mark.parametrize(
+        ("error", "target", "status"),
+        [
+            (0.8, 0.9, "trust"),
+            (1.2, 1.1, "more steps needed"),
+            (1.2, 0.9, "more steps needed"),
+            (0.8, 1.1, "trust"),
+        ],
+    )
+    def test_target(self, finished, error: float, target: float, status: str) -> None:
+        """All are in units of the forward error."""
+        forward = ais(finished[1].forward.log_weight).mcse
+        assert self.verdict(finished, error * forward, target * forward) == status
+
+    def test_without_a_reverse_run(self, finished) -> None:
+        session, stages = finished
+        forward = ais(stages.forward.log_weight).mcse
+        for target, status in ((1.1, "trust"), (0.9, "more steps needed")):
+            aimed = replace(session.settings, target_mcse=target * forward)
+            alone = replace(stages, reverse=None)
+            result = build_result(replace(session, settings=aimed), alone, 0.0)
+            assert pma.log_evidence(result).verdict.status == status

@@ -10,6 +10,7 @@ from pymc_anneal.annealing.step_statistics import Stats
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.results import container
 from pymc_anneal.results.container import RunArrays, dataset, to_container
 
 IS_TREE = "InferenceData" not in vars(az)
@@ -110,6 +111,34 @@ class TestToContainer:
         )
         assert reverse["log_evidence"] == -forward["log_evidence"]
         assert reverse["interval_lower"] == -forward["interval_upper"]
+
+    @pytest.mark.parametrize("shape", [0.2, 0.6, 0.85])
+    @pytest.mark.parametrize("direction", [1, -1])
+    def test_an_interval_with_a_heavy_tail(self, monkeypatch, shape, direction) -> None:
+        """The ends move away from the estimate as the error grows by the missing mass."""
+        quantile = (np.arange(400) + 0.5) / 400
+        log_weight = -shape * np.log1p(-quantile).reshape(2, 200)  # Pareto quantiles
+        mean = np.exp(log_weight).mean()
+        monkeypatch.setattr(
+            container,
+            "bootstrap_interval",
+            lambda *a, **k: (np.log(mean) - 0.1, np.log(mean) + 0.3),
+        )
+        run = finished_run(self.betas[::direction], log_weight=log_weight)
+        found = group(to_container(run, {}, {}, {}), "evidence")
+        k = float(found["pareto_k"])
+        assert k == pytest.approx(shape, abs=0.1)
+        relative = np.exp(log_weight).std() / mean / 20
+        plain = np.sqrt(np.log1p(relative**2))
+        # The mass beyond the largest of 400 weights, of a Pareto tail from there.
+        missing = np.exp(log_weight.max()) / (400 * (1 - k) * mean) if k > 0.5 else 0.0
+        mcse = np.hypot(plain, np.log1p(missing))
+        assert float(found["mcse"]) == pytest.approx(mcse, rel=1e-9)
+        ends = np.log(mean) + np.array([-0.1, 0.3]) * mcse / plain
+        expected = np.sort(direction * ends)
+        np.testing.assert_allclose(
+            [found["interval_lower"], found["interval_upper"]], expected, rtol=1e-9
+        )
 
     def test_steps(self) -> None:
         by_step = group(to_container(finished_run(self.betas), {}, {}, {}), "annealing")

@@ -135,9 +135,11 @@ def test_exceptions_of_a_gradient_are_doubted() -> None:
     assert not verdict._replace(allowed=True).doubts
 
 
-@pytest.mark.parametrize("transition", ["hmc", "mala", "generalized_hmc"])
-def test_kernels_with_gradients(transition: str) -> None:
-    idata = run(model_of("jax"), nan="reject", reference="prior", transition=transition, steps=40)
+@pytest.mark.parametrize("kernel", [pma.HMC, pma.MALA, pma.GeneralizedHMC])
+def test_kernels_with_gradients(kernel: type) -> None:
+    settings = {"reference": "prior", "schedule": "power", "steps": 40}
+    transition = kernel(step_size=0.5, n_steps=2, scale=1.0)
+    idata = run(model_of("jax"), nan="reject", transition=transition, **settings)
     estimate = pma.log_evidence(idata)
     assert abs(estimate.log_evidence - exact_log_evidence(EDGE)) < 4 * estimate.mcse
 

@@ -23,12 +23,12 @@ class TestOutput:
     def test_nothing_is_printed_without_a_progress_bar(self, capsys) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            pma.sample_ais(chains=2, random_seed=1, progressbar=False, model=small_model())
+            pma.sample_ais(200, chains=2, random_seed=1, progressbar=False, model=small_model())
         captured = capsys.readouterr()
         assert captured.out == captured.err == ""
 
     def test_stages_are_shown(self, capsys) -> None:
-        pma.sample_ais(30, chains=2, random_seed=1, progressbar=True, model=small_model())
+        pma.sample_ais(200, chains=2, random_seed=1, progressbar=True, model=small_model())
         shown = capsys.readouterr().out
         assert "Survey" in shown
         assert "Annealing" in shown

@@ -135,20 +135,6 @@ class TestGroups:
         assert group(result, "posterior")["x"].dims == ("chain", "draw", "side")
         assert group(result, "posterior")["side"].values.tolist() == ["left", "right"]
 
-    def test_draws_are_of_the_posterior(self) -> None:
-        # A conjugate normal, run to high weights: mean and spread of the resampled draws.
-        problem = by_name("conjugate_normal")
-        arguments = {**QUICK, "steps": 40, "transition": pma.HMC(0.4, 4, 1.0)}
-        result = pma.sample_ais(1000, model=problem.build(), **arguments)
-        precision = 0.25 + 7 / 2.25
-        data = group(result, "observed_data")["y"].values
-        mean = (-0.25 + data.sum() / 2.25) / precision
-        draws = group(result, "posterior")["mu"].values
-        ess = pma.log_evidence(result).ess
-        assert ess > 200
-        assert abs(draws.mean() - mean) < 5 * precision**-0.5 / np.sqrt(ess / 2)
-        assert draws.std() == pytest.approx(precision**-0.5, rel=5 / np.sqrt(ess))
-
     @pytest.mark.parametrize("model", ["empty", "no_observed"])
     def test_log_evidence_of_no_data_is_zero(self, model: str) -> None:
         with pm.Model() as empty:
