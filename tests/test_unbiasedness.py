@@ -117,8 +117,8 @@ def schedules() -> Family:
     return family("evidence: schedules", rows)
 
 
-# One of each class; the contract of paths compares the densities of all. The geometric path from the
-# prior is that of kernels and schedules.
+# One of each class; the contract of paths compares the densities of all. Kernels and schedules have
+# the geometric path from the prior.
 BY_CLASS = {case.exported: case for case in [*INNER_PATHS, *PATHS]}
 OTHER_PATHS = [case for name, case in BY_CLASS.items() if name != "GeometricPath"]
 
