@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint format docs gallery benchmarks clean distclean
+.PHONY: help demo test test-slow mutants lint format docs gallery benchmarks clean distclean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,13 @@ test: $(VENV)/installed-test  ## run the test suite without the slow tests
 test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
 	@$(BIN)/python -W ignore -c 'import arviz'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(PYTEST_ARGS)
+
+# ONLY= selects bugs by name; MUTANTS_LOG= keeps outcomes, from which the next call goes on.
+ONLY ?=
+MUTANTS_LOG ?=
+
+mutants: $(VENV)/installed-test  ## put small bugs into a copy, one by one, and print what no test sees
+	$(BIN)/python -m tests.mutants --only '$(ONLY)' $(if $(MUTANTS_LOG),--log $(MUTANTS_LOG))
 
 lint: $(VENV)/installed-dev  ## check formatting, lint rules and types, as CI does
 	$(BIN)/ruff format --check .
