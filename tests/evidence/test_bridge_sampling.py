@@ -8,6 +8,8 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from scipy import stats
+
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
@@ -15,6 +17,7 @@ from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.evidence import bridge_sampling
 from pymc_anneal.evidence.bridge_proposals import from_mixture
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.verdict import Verdict
@@ -109,6 +112,57 @@ class TestExact:
         mu = draws["posterior"]["mu"].values
         found = bridge_evidence(posterior(mu=mu, none=np.zeros((4, 500, 0))), model=model)
         assert abs(found.log_evidence - NORMAL_LOG_EVIDENCE) < 5 * found.mcse
+
+
+class TestHalves:
+    """The proposal knows the first half of the chains alone, and the second half is averaged."""
+
+    draws = 60
+
+    @pytest.fixture
+    def seen(self, monkeypatch) -> dict[str, np.ndarray]:
+        """Record the draws to which a mixture is fitted, and the log ratios at posterior draws."""
+        seen, fit, combine = {}, bridge_sampling.fit_to_particles, bridge_sampling.bar
+
+        def spy_on_fit(compiled, draws, seed):
+            seen["fitted"], seen["path"] = draws, (found := fit(compiled, draws, seed)).path
+            return found
+
+        def spy_on_bar(log_forward, log_reverse, *args):
+            seen["forward"], seen["reverse"] = log_forward, log_reverse
+            return combine(log_forward, log_reverse, *args)
+
+        monkeypatch.setattr(bridge_sampling, "fit_to_particles", spy_on_fit)
+        monkeypatch.setattr(bridge_sampling, "bar", spy_on_bar)
+        return seen
+
+    def halves(self, idata) -> tuple[np.ndarray, np.ndarray]:
+        mu = np.asarray(idata["posterior"]["mu"].values)
+        return mu[:, : self.draws // 2], mu[:, self.draws // 2 :]
+
+    def log_posterior(self, mu: np.ndarray) -> np.ndarray:
+        data = np.array([1.0, 2.5, 0.3]).reshape(3, *(1,) * mu.ndim)
+        return stats.norm(0, 2).logpdf(mu) + stats.norm(mu, 1).logpdf(data).sum(axis=0)
+
+    @pytest.mark.parametrize("method", ["normal", "warp3", "mixture"])
+    def test_by_hand(self, method: str, seen) -> None:
+        idata = normal_draws(1, self.draws)
+        first, second = self.halves(idata)
+        bridge_evidence(idata, model=normal_model(), method=method, random_seed=1, warnings=False)
+        np.testing.assert_array_equal(np.sort(seen["fitted"].ravel()), np.sort(first.ravel()))
+        if method == "mixture":
+            with jax.enable_x64(True):
+                log_q = np.asarray(seen["path"].evaluate(second.reshape(-1, 1)).log_reference)
+            expected = self.log_posterior(second) - log_q.reshape(second.shape)
+        else:
+            centre, spread = first.mean(), first.std(ddof=1)
+            expected = self.log_posterior(second)
+            if method == "warp3":
+                other = self.log_posterior(2 * centre - second)
+                expected = np.logaddexp(expected, other) - np.log(2)
+            expected = expected - stats.norm(centre, spread).logpdf(second)
+        np.testing.assert_allclose(seen["reverse"], expected, rtol=1e-9, atol=1e-9)
+        assert seen["forward"].size == second.size
 
 
 class TestVerdict:

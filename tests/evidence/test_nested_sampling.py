@@ -74,6 +74,70 @@ def test_the_error_is_that_of_the_information() -> None:
     assert found.mcse == pytest.approx(np.sqrt(h / 200), rel=0.2)
 
 
+class Exponentials:
+    """A generator whose exponential numbers are known."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = np.array(values)
+
+    def standard_exponential(self, shape: tuple[int, int]) -> np.ndarray:
+        return np.broadcast_to(self.values[:, None], shape)
+
+
+def test_shrinkage_by_hand() -> None:
+    """Three live points, and then the last two: ``log t_i = -e_i / n_i``."""
+    exponential, live = [0.3, 1.2, 0.6, 2.0], np.array([3, 3, 2, 1])
+    log_like = np.array([-4.0, -1.0, 0.5, 2.0])
+    x = [1.0, *np.exp([-0.1, -0.1 - 0.4, -0.1 - 0.4 - 0.3, -0.1 - 0.4 - 0.3 - 2.0]), 0.0]
+    width = np.array([x[0] - x[2], x[1] - x[3], x[2] - x[4], x[3] - x[5]]) / 2
+    weight = np.exp(log_like) * width
+    found = simulate_shrinkage(log_like, live, Exponentials(exponential))
+    assert found.log_evidence == pytest.approx(np.log(weight.sum()), rel=1e-12)
+    assert found.mcse == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(found.log_weight, np.log(weight / weight.sum()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_live", [20, 300])
+def test_step_of_the_likelihood(n_live: int) -> None:
+    """The likelihood is one inside of a tenth of the prior and zero outside.
+
+    With mean shrinkages the evidence is the mean of the two masses beside the step.
+    """
+    steps = np.arange(1, 30 * n_live)
+    mass = np.exp(-steps / n_live)
+    log_like = np.where(mass < 0.1, 0.0, -700.0)
+    live = np.full(len(steps), n_live)
+    found = simulate_shrinkage(log_like, live, Exponentials(np.ones(len(steps))))
+    inside = np.flatnonzero(mass < 0.1)[0]
+    expected = (mass[inside - 1] + mass[inside]) / 2
+    assert found.log_evidence == pytest.approx(np.log(expected), abs=1e-9)
+    # A twin with another live point is off by a share of log 10.
+    twin = simulate_shrinkage(log_like, live + 1, Exponentials(np.ones(len(steps))))
+    assert abs(twin.log_evidence - found.log_evidence) > 2 / n_live
+
+
+def test_information_by_hand() -> None:
+    share, log_like = np.array([0.2, 0.3, 0.5]), np.array([-3.0, 1.0, 2.0])
+    log_weight = np.append(np.log(share), -np.inf) + 7.0
+    found = information(np.append(log_like, -np.inf), log_weight, -0.4)
+    assert found == pytest.approx(share @ log_like + 0.4, rel=1e-12)
+
+
+def test_insertion_ranks_by_hand() -> None:
+    """Three points, then a new one above each of two deaths; half a rank for the place inside."""
+
+    class Middle:
+        def uniform(self, size: int) -> np.ndarray:
+            return np.full(size, 0.5)
+
+    birth = np.array([-np.inf, -np.inf, -np.inf, 1.0, 2.0])
+    death = np.array([1.0, 2.0, 3.0, 2.5, 4.0])
+    order = np.argsort(death)
+    ranks = insertion_ranks(birth[order], death[order], Middle())
+    # 2.5 is drawn among 2 and 3; 4 among 2.5 and 3.
+    np.testing.assert_allclose(ranks, [1.5 / 3, 2.5 / 3], rtol=1e-12)
+
+
 def test_count_of_live_points() -> None:
     birth = np.array([-np.inf, -np.inf, -np.inf, 1.0, 2.0])
     death = np.array([1.0, 2.0, 3.0, 4.0, 5.0])

@@ -21,6 +21,7 @@ from pymc_anneal.results.container import dataset
 NARROW, WIDE, SHARE = 0.5, 5.0, 0.3
 SPREADS, PARTICLES = np.array([0.6, 4.0]), np.array([0.9, 0.1])
 REPETITIONS = 60
+BRIDGES = 40  # each takes a tenth of a second
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def _scores(model: pma.CompiledModel) -> np.ndarray:
         bridge_evidence(
             resampled(seed), model=model, method="normal", random_seed=[1, seed], warnings=False
         )
-        for seed in range(REPETITIONS)
+        for seed in range(BRIDGES)
     ]
     return np.array([each.log_evidence / each.mcse for each in found])
 

@@ -18,6 +18,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.paths import references
+from pymc_anneal.paths.gaussian import Gaussian
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline import pseudo_priors
 from tests.cases import Case, parametrize
@@ -85,6 +86,13 @@ def by_jax(reference: Reference) -> np.ndarray:
         return np.asarray(_draw(reference, jax.random.key(2), DRAWS))
 
 
+def by_path(reference: pma.GaussianReference) -> np.ndarray:
+    """Draw from the same density as that of an end of a path between two."""
+    with jax.enable_x64(True):
+        normal = Gaussian(reference.mean, reference.scale @ reference.scale.T)
+        return np.asarray(normal.sample(jax.random.key(4), DRAWS))
+
+
 def scale_row(
     log_density: Callable, draws: np.ndarray, centre: np.ndarray
 ) -> tuple[float, float, float]:
@@ -105,6 +113,7 @@ def samplers() -> dict[str, tuple[Reference, np.ndarray]]:
             found[f"{make.__name__} {d}"] = make(d), by_numpy(make(d))
         found[f"{make.__name__} 20 by JAX"] = make(20), by_jax(make(20))
     found["student_modes 1 by JAX"] = student_modes(1), by_jax(student_modes(1))
+    found["normal distribution of a path"] = gaussian(2), by_path(gaussian(2))
     for case in CASES:
         found[case.name] = case.make(), by_numpy(case.make())
     for case in BY_JAX:

@@ -29,13 +29,17 @@ def flatten(parameters) -> np.ndarray:
     return np.concatenate([np.ravel(p) for p in parameters])
 
 
-def metric(path: GaussianPath, beta: float) -> float:
-    """``eta'(beta).s'(beta)``, the Fisher information of the path."""
-    one = jnp.asarray(1.0)
-    slope = [
-        jax.jvp(lambda b, get=get: get(path.at(b)), (jnp.asarray(beta),), (one,))[1]
+@jax.jit
+def slopes(path: GaussianPath, beta: jax.Array) -> list[jax.Array]:
+    return [
+        jax.jvp(lambda b, get=get: get(path.at(b)), (beta,), (jnp.ones(()),))[1]
         for get in (lambda g: g.natural, lambda g: g.moments)
     ]
+
+
+def metric(path: GaussianPath, beta: float) -> float:
+    """``eta'(beta).s'(beta)``, the Fisher information of the path."""
+    slope = slopes(path, jnp.asarray(beta))
     return float(flatten(slope[0]) @ flatten(slope[1]))
 
 
