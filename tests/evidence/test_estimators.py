@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pymc_anneal.evidence.ais import ais, combined_log_weights
+from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.bridge_proposals import from_normal
 from pymc_anneal.evidence.ladder import mbar, stepping_stone, thermodynamic_integration
@@ -32,12 +32,6 @@ def work(rng: np.random.Generator, sign: int, n: int = DRAWS) -> np.ndarray:
 
 def weights(rng: np.random.Generator) -> float:
     return np.exp(ais(work(rng, -1)).log_evidence - LOG_Z) - 1
-
-
-def rounds(rng: np.random.Generator) -> float:
-    """Two rounds of different size and cost."""
-    parts = [work(rng, -1, n)[None] for n in (100, 300)]
-    return np.exp(ais(combined_log_weights(parts, [2.0, 1.0])).log_evidence - LOG_Z) - 1
 
 
 def acceptance_ratio(rng: np.random.Generator) -> float:
@@ -107,7 +101,6 @@ def integral(rng: np.random.Generator) -> float:
 # Estimators, and repetitions: as many as take a fraction of a second.
 ESTIMATORS: dict[Callable[[np.random.Generator], float], int] = {
     weights: 400,
-    rounds: 400,
     acceptance_ratio: 400,
     normal_bridge: 60,
     warp_bridge: 40,
