@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
+
+# File of the package without its ending, targets of pytest, and bugs: old text and new.
+Rows: TypeAlias = list[tuple[str, str, list[tuple[str, str]]]]
 
 
 @dataclass(frozen=True)

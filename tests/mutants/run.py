@@ -8,14 +8,12 @@ import sys
 import tempfile
 import time
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock
 
 from tests.mutants.mutant import Mutant
 
@@ -44,12 +42,18 @@ class Outcome:
 
 
 @contextmanager
-def copies(root: Path, count: int):
-    """Make copies of the project that are deleted afterwards."""
+def copies(root: Path, count: int) -> Iterator[list[Path]]:
+    """Make copies of the project that are deleted afterwards.
+
+    They share the compiled programs of the project, which take most of the time of the tests.
+    """
+    cache = root / ".pytest_cache"
+    cache.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / str(i) for i in range(count)]
         for path in paths:
             shutil.copytree(root, path, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+            (path / cache.name).symlink_to(cache.resolve())
         yield paths
 
 
@@ -66,6 +70,7 @@ def first_failure(root: Path, tests: Sequence[str]) -> str:
             text=True,
             timeout=TIMEOUT,
             check=False,
+            start_new_session=True,  # a test that Ctrl-C ends would seem to kill
         )
     except subprocess.TimeoutExpired:
         return f"no end in {TIMEOUT:.0f} s"
@@ -86,11 +91,24 @@ def run_mutant(root: Path, mutant: Mutant) -> Outcome:
     return Outcome(mutant.name, killed_by, round(time.monotonic() - begin, 1))
 
 
-def broken_targets(root: Path, mutants: Sequence[Mutant]) -> list[str]:
-    """Return the failures of the tests without any bug: they would seem to kill."""
-    targets = sorted({target for mutant in mutants for target in mutant.tests})
-    failure = first_failure(root, targets)
-    return [failure] if failure else []
+class Baseline:
+    """What the tests say without any bug: those that fail would seem to kill."""
+
+    def __init__(self) -> None:
+        self._failures = dict[tuple[str, ...], str]()
+
+    def check(self, root: Path, tests: tuple[str, ...]) -> None:
+        """Run tests in a copy without a bug, once for all mutants that have the same.
+
+        Raises
+        ------
+        RuntimeError
+            A test fails.
+        """
+        if tests not in self._failures:
+            self._failures[tests] = first_failure(root, tests)
+        if self._failures[tests]:
+            raise RuntimeError(f"A test fails without any bug: {self._failures[tests]}")
 
 
 def run_all(
@@ -98,38 +116,48 @@ def run_all(
 ) -> list[Outcome]:
     """Run mutants that are not in the log yet; print and log each outcome.
 
+    After Ctrl-C the outcomes so far are returned.
+
     Raises
     ------
     RuntimeError
         A test fails without any bug.
     """
-    done = read_log(log)
-    missing = [m for m in mutants if m.name not in done]
-    with copies(root, workers) as paths:
-        broken = broken_targets(paths[0], missing) if missing else []
-        if broken:
-            raise RuntimeError(f"A test fails without any bug: {broken[0]}")
+    found = read_log(log)
+    missing = [m for m in mutants if m.name not in found]
+    with copies(root, workers) as paths, ThreadPoolExecutor(workers) as pool:
         free: SimpleQueue[Path] = SimpleQueue()
         for path in paths:
             free.put(path)
-        run = partial(_run_in_free_copy, free, log, Lock())
-        with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(run, missing))
-    return [*done.values(), *found]
+        baseline = Baseline()
+        futures = [pool.submit(_run_in_free_copy, free, baseline, m) for m in missing]
+        try:
+            for future in as_completed(futures):
+                outcome = future.result()
+                found[outcome.name] = outcome
+                _tell(outcome, log)
+        except KeyboardInterrupt:
+            print("Interrupted; the outcomes so far:", flush=True)  # noqa: T201
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [found[m.name] for m in mutants if m.name in found]
 
 
-def _run_in_free_copy(free: SimpleQueue, log: Path | None, lock: Lock, mutant: Mutant) -> Outcome:
+def _run_in_free_copy(free: SimpleQueue[Path], baseline: Baseline, mutant: Mutant) -> Outcome:
     path = free.get()
     try:
-        outcome = run_mutant(path, mutant)
+        baseline.check(path, mutant.tests)
+        return run_mutant(path, mutant)
     finally:
         free.put(path)
-    with lock:
-        print(describe(outcome), flush=True)  # noqa: T201
-        if log is not None:
-            with log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(outcome)) + "\n")
-    return outcome
+
+
+def _tell(outcome: Outcome, log: Path | None) -> None:
+    """Print an outcome, and append it to the log."""
+    print(describe(outcome), flush=True)  # noqa: T201
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(outcome)) + "\n")
 
 
 def describe(outcome: Outcome) -> str:

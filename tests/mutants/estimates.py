@@ -1,0 +1,280 @@
+"""Bugs in the folders evidence and pipeline."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "evidence/ais",
+        "tests/evidence/test_ais.py tests/evidence/test_estimators.py",
+        [
+            ("logsumexp(log_weight) - np.log(n)),", "logsumexp(log_weight) - np.log(n - 1)),"),
+            ("rse_squared *= units.size / (units.size - 1)", "rse_squared *= 1.0"),
+            ("np.sqrt(np.log1p(rse_squared))", "np.sqrt(2 * rse_squared)"),
+            ("acceleration = (deviation**3)", "acceleration = -(deviation**3)"),
+            ("student_t.ppf(0.975, count - 1)", "student_t.ppf(0.975, count)"),
+            ("np.sqrt((len(left_out) - 1) * np.var(left_out))", "np.sqrt(np.var(left_out))"),
+            ("means: np.ndarray = logsumexp(rows, axis=-1) - np.log(population_size)", "means: np.ndarray = logsumexp(rows, axis=-1)"),
+        ],
+    ),
+    (
+        "evidence/agreement",
+        "tests/evidence/test_agreement.py",
+        [
+            ("len(values) - 1) > LEVEL / 3", "len(values)) > LEVEL / 3"),
+            ("norm.isf(LEVEL / 3) * self.mcse", "norm.isf(LEVEL) * self.mcse"),
+            ("weights=errors**-2)", "weights=errors)"),
+            ("return self.coefficient / self.steps", "return self.coefficient"),
+            ("_SHORT * count >= longest", "count >= longest"),
+            ("norm.isf(LEVEL / 3 / max(len(earlier), 1))", "norm.isf(LEVEL / 3)"),
+        ],
+    ),
+    (
+        "evidence/diagnostics",
+        "tests/evidence/test_diagnostics.py",
+        [
+            ("return float(max(by_ess, median_and_robust_sd(finite)[1] ** 2))", "return float(by_ess)"),
+            ("factor = max(2.0, (mcse / target) ** 2)", "factor = max(2.0, mcse / target)"),
+            ("if mcse > target:", "if mcse > 2 * target:"),
+            ("if ess < MIN_ESS:", "if ess < 0:"),
+            ("if k <= MAX_PARETO_K or np.isnan(k):", "if k <= 1 or np.isnan(k):"),
+        ],
+    ),
+    (
+        "evidence/heavy_tail",
+        "tests/evidence/test_heavy_tail.py tests/results/test_container.py",
+        [
+            ("np.hypot(estimate.mcse, np.log1p(missing_share(units, k)))", "estimate.mcse"),
+            ("(1 - min(k, _LARGEST)) * mean", "(1 + min(k, _LARGEST)) * mean"),
+        ],
+    ),
+    (
+        "evidence/bennett",
+        "tests/evidence/test_bennett.py tests/evidence/test_estimators.py",
+        [
+            ("np.log(n_reverse / a.size)", "np.log(a.size / n_reverse)"),
+            ("reverse = -np.logaddexp(0, b - log_z + log_odds)", "reverse = -np.logaddexp(0, b - log_z)"),
+            ("f.var() / (n_forward * f.mean() ** 2) + r.var()", "f.var() / (n_forward * f.mean() ** 2) - r.var()"),
+            ("(s**2).mean() - (t * (1 - t)).mean()", "s.mean() - (t * (1 - t)).mean()"),
+        ],
+    ),
+    (
+        "evidence/ladder",
+        "tests/evidence/test_ladder.py",
+        [
+            ("correction = -float(", "correction = float("),
+            ("(h * (mean[1:] + mean[:-1])).sum()) / 2", "(h * mean[1:]).sum())"),
+            ("count = 1 / (share**2).sum(axis=1)", "count = 1 / share.sum(axis=1)"),
+        ],
+    ),
+    (
+        "evidence/ladder",
+        "tests/evidence/test_ladder.py::TestByHand",
+        [
+            ("-ladder.log_ratio_down[1:]", "ladder.log_ratio_down[1:]"),
+            ("- logsumexp(log_weight, axis=1)\n", "- np.log(log_weight.shape[1])\n"),
+            ("np.isfinite(ladder.velocity[:1])", "np.isfinite(ladder.velocity[-1:])"),
+        ],
+    ),
+    (
+        "evidence/nested_sampling",
+        "tests/evidence/test_nested_sampling.py",
+        [
+            ('side="left") - np.arange(len(death))', 'side="left") - np.arange(len(death)) + 1'),
+            ("- np.log(2) + log_likelihood", "+ log_likelihood"),
+            ("freedom = len(runs) - 1", "freedom = len(runs)"),
+            ("float(log_z.std(ddof=1))", "float(log_z.std(ddof=1)) / 2"),
+        ],
+    ),
+    (
+        "evidence/nested_sampling",
+        "tests/evidence/test_nested_sampling.py::test_insertion_ranks_by_hand tests/evidence/test_nested_sampling.py::test_information_by_hand tests/evidence/test_nested_sampling.py::TestCombineRuns",
+        [
+            ("rng.uniform(size=len(new))) / (len(live) + 1)", "rng.uniform(size=len(new))) / len(live)"),
+            ("(birth < threshold) & (death > threshold)", "death > threshold"),
+            (".sum() - log_evidence)", ".sum())"),
+            ("np.sqrt((errors**2).sum()) / len(runs) * widened", "np.sqrt((errors**2).mean()) * widened"),
+        ],
+    ),
+    (
+        "evidence/mean_ratio",
+        "tests/evidence/test_mean_ratio.py tests/evidence/test_estimators.py",
+        [
+            ("ratio.var() / ratio.mean() ** 2", "ratio.var() / ratio.mean()"),
+            ("relative_variance / draws_ess(ratio)", "relative_variance / ratio.size"),
+            ("draws_ess(ratio) / (1 + relative_variance)", "draws_ess(ratio)"),
+        ],
+    ),
+    (
+        "evidence/point_density",
+        "tests/evidence/test_posterior_density.py tests/results/test_savage_dickey.py",
+        [
+            ("value - np.log(_MASS), -np.inf)", "value, -np.inf)"),
+        ],
+    ),
+    (
+        "evidence/point_density",
+        "tests/evidence/test_mean_ratio.py::TestPosteriorDensity",
+        [
+            ("moved[:, coordinates] = value\n", "moved[:, coordinates] = value + 0.05\n"),
+            ("b, fitted = first[:, coordinates], log_ratio(first)", "b, fitted = second[:, coordinates], log_ratio(second)"),
+        ],
+    ),
+    (
+        "evidence/mode_audit",
+        "tests/evidence/test_mode_audit.py tests/evidence/test_thresholds.py::TestModeAudit",
+        [
+            ("np.hypot(self.share_mcse, self.among_draws_mcse)", "self.share_mcse"),
+            ("error = 1 / np.sqrt(np.maximum(self.rest_ess, 1))", "error = 1 / np.maximum(self.rest_ess, 1)"),
+            ("np.log1p(-drawn)).T", "np.log(drawn)).T"),
+            ("value - weight @ value)).sum(axis=0)", "value)).sum(axis=0)"),
+        ],
+    ),
+    (
+        "evidence/posterior_density",
+        "tests/evidence/test_posterior_density.py",
+        [
+            ("weights=np.arange(len(x))).astype(int) % copies", "weights=np.arange(len(x))).astype(int) * 0"),
+            ('x[np.argsort(place[index], kind="stable")]', "x"),
+        ],
+    ),
+    (
+        "evidence/bridge_sampling",
+        "tests/evidence/test_bridge_sampling.py::TestHalves tests/evidence/test_thresholds.py::TestBridge",
+        [
+            ("_fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)", "_fit(compiled, draws.reshape(-1, compiled.ndim), seed_fit)"),
+            ("from_normal(log_density, first, second, rng", "from_normal(log_density, draws, second, rng"),
+            ("if k > MAX_PARETO_K:", "if k > 1:"),
+            ("factor = (mcse / target_mcse) ** 2", "factor = mcse / target_mcse"),
+            ("terms.mean() > _LARGE_MEAN * terms.max()", "terms.mean() > _LARGE_MEAN"),
+        ],
+    ),
+    (
+        "evidence/bridge_proposals",
+        "tests/evidence/test_bridge_sampling.py::TestHalves tests/evidence/test_estimators.py tests/evidence/test_bridge_sampling.py::TestExact::test_scalars_and_zero_size",
+        [
+            ("return value + log_volume", "return value"),
+            ("log_density(centre - step)) - np.log(2)", "log_density(centre - step))"),
+            ("solve_triangular(root, (second - centre)", "solve_triangular(root.T, (second - centre)"),
+        ],
+    ),
+    (
+        "evidence/verdict",
+        "tests/evidence/test_verdict.py",
+        [
+            ("if doubts or not objections:", "if doubts:"),
+            ('v.status == "do not trust"]', 'v.status != "trust"]'),
+        ],
+    ),
+    (
+        "pipeline/reverse",
+        "tests/pipeline/test_irreversible_kernels.py tests/pipeline/test_reverse.py",
+        [
+            ("forward.transition.reversal()", "forward.transition"),
+            ("log_reference - run.log_weight", "log_reference + run.log_weight"),
+            ("-ais(-self.backward).log_evidence", "ais(self.backward).log_evidence"),
+        ],
+    ),
+    (
+        "pipeline/result",
+        "tests/pipeline/test_result.py",
+        [
+            ("mcse=reverse.mcse if reverse else estimate.mcse", "mcse=estimate.mcse"),
+            ("step_size=forward.step_size[::-1]", "step_size=forward.step_size"),
+        ],
+    ),
+    (
+        "pipeline/trial",
+        "tests/pipeline/test_trial.py tests/pipeline/test_bad_plans.py",
+        [
+            ("steps=trial.steps,", "steps=1,"),
+            ("return (found.bias / (HARMLESS_BIAS * mcse)) ** 2", "return found.bias / (HARMLESS_BIAS * mcse)"),
+            ("trial.seconds / (trial.steps * trial.particles)", "trial.seconds / trial.steps"),
+            ("growth = max(growth, variance)", "growth = max(growth, 1.0)"),
+        ],
+    ),
+    (
+        "pipeline/from_draws",
+        "tests/pipeline/test_from_draws.py",
+        [
+            ("return draws[:, :first], draws[:, min(first, n - 1) :]", "return draws[:, :first], draws"),
+        ],
+    ),
+    (
+        "pipeline/from_draws",
+        "tests/pipeline/test_from_draws.py tests/sampling/test_sample_bayes_factor.py::TestExactValue",
+        [
+            ("np.linspace(0, n - 1, count).round().astype(int)", "np.zeros(count, dtype=int)"),
+            ("return -back.log_weight, back.evaluations", "return back.log_weight, back.evaluations"),
+        ],
+    ),
+    (
+        "pipeline/constraint_mass",
+        "tests/sampling/test_constraint_bayes_factor.py tests/pipeline/test_from_draws.py",
+        [
+            ("~(slacks > 0).all(axis=1)", "~(slacks > 0).any(axis=1)"),
+            ("outside / (share * ess)", "outside / ess"),
+        ],
+    ),
+    (
+        "pipeline/constraint_mass",
+        "tests/sampling/test_constraint_bayes_factor.py::TestFiveMeans",
+        [
+            ("np.where(outside, -np.inf, run.log_weight)", "run.log_weight"),
+            ("LogTerms(log_density(x), -_PENALTY * violation)", "LogTerms(log_density(x), _PENALTY * violation)"),
+        ],
+    ),
+    (
+        "pipeline/pseudo_priors",
+        "tests/pipeline/test_pseudo_priors.py",
+        [
+            ("math.log(2 * _SCALE * math.gamma(1 / 3) / 3)", "math.log(2 * _SCALE * math.gamma(1 / 3))"),
+            ("_SCALE * np.cbrt(rng.gamma(1 / 3, size=shape))", "_SCALE * np.cbrt(rng.gamma(1 / 2, size=shape))"),
+            ("stats.t.logpdf(z, _DEGREES_OF_FREEDOM)", "stats.t.logpdf(z, _DEGREES_OF_FREEDOM - 1)"),
+        ],
+    ),
+    (
+        "pipeline/warp",
+        "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors",
+        [
+            ("log_terms(x).log_posterior + log_volume", "log_terms(x).log_posterior"),
+            ("jnp.split(z, [layout.shared, len(layout.first)])", "jnp.split(z, [layout.shared, len(layout.second)])"),
+        ],
+    ),
+    (
+        "pipeline/counted_run",
+        "tests/pipeline/test_counted_run.py",
+        [
+            ("betas[::-1].copy(), transition.reversal()", "betas[::-1].copy(), transition"),
+            ("for run in (*self.trials, self.run)", "for run in (self.run,)"),
+            ("np.union1d(betas, settings.stops)) if settings.stops else betas", "betas) if settings.stops else betas"),
+        ],
+    ),
+    (
+        "pipeline/call_budget",
+        "tests/pipeline/test_call_budget.py::test_evaluations_for_which_there_is_time tests/pipeline/test_call_budget.py::test_models_in_jax_spend_it_on_the_counted_run",
+        [
+            ("60 * self.max_minutes - passed", "60 * self.max_minutes + passed"),
+        ],
+    ),
+    (
+        "pipeline/reverse_start",
+        "tests/pipeline/test_reverse.py::TestSampleAis::test_eight_schools",
+        [
+            ("equal_weights(last.position, last.log_weight, n, rng)", "equal_weights(last.position, 0 * last.log_weight, n, rng)"),
+        ],
+    ),
+    (
+        "pipeline/nested_result",
+        "tests/sampling/test_nested_evidence.py",
+        [
+            ("run.position[resample(run.log_weight, draws, rng)]", "run.position[resample(0 * run.log_weight, draws, rng)]"),
+        ],
+    ),
+    (
+        "pipeline/audit",
+        "tests/pipeline/test_audit.py",
+        [
+            ("normalised(forward.log_weight.ravel())", "normalised(0 * forward.log_weight.ravel())"),
+        ],
+    ),
+]  # fmt: skip

@@ -1,0 +1,317 @@
+"""Bugs in the folders adaptation and model."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "adaptation/plan",
+        "tests/adaptation/test_plan.py",
+        [
+            ("np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)", "np.sqrt(pilot.discrepancy * pilot.tau * pilot.cost)"),
+            ("variance * steps / planned - log_reference_mass", "variance * steps / planned + log_reference_mass"),
+            ("relative = np.exp(exponent) - 1", "relative = exponent"),
+            ("(_PLANNED_ERROR * target_mcse) ** 2", "(target_mcse) ** 2"),
+            ("np.log(particles / _DRAWS)", "np.log(particles * _DRAWS)"),
+        ],
+    ),
+    (
+        "adaptation/mode_mixture",
+        "tests/adaptation/test_mode_mixture.py tests/paths/test_draws.py",
+        [
+            ("(draws, nu)) ** 2).sum(axis=1)", "(draws, nu - 1)) ** 2).sum(axis=1)"),
+            ("jnp.sqrt(nu / chi_squared)", "nu / chi_squared"),
+            ("component % 2 == 1", "component % 2 == 0"),
+            ("xp.log1p(squared / nu)", "xp.log1p(squared)"),
+            ("each = xp.stack([normal, student_t], axis=1) - log_volume", "each = xp.stack([normal, student_t], axis=1) + log_volume"),
+        ],
+    ),
+    (
+        "adaptation/mixture_weights",
+        "tests/adaptation/test_mixture_weights.py",
+        [
+            ("np.log(share) + log_prior, np.log1p(-share) + fitted", "np.log(share) + log_prior, fitted"),
+            ("weight = weight / weight.sum()", "weight = weight**1.05 / (weight**1.05).sum()"),
+        ],
+    ),
+    (
+        "adaptation/tuning",
+        "tests/adaptation/test_tuning.py",
+        [
+            ("return 1 + 2 * first / (1 - ratio)", "return 1 + first / (1 - ratio)"),
+            ("np.sqrt(wanted / rejected), 0.25", "np.sqrt(rejected / wanted), 0.25"),
+            ('return {"n_steps": level + 1}', 'return {"n_steps": level}'),
+            ("np.log(cost * tau), accept, stuck", "np.log(tau), accept, stuck"),
+            ("_MEMORY * old + (1 - _MEMORY) * score", "(1 - _MEMORY) * old + _MEMORY * score"),
+            ("self.cost - part.cost(part.level) + part.cost(level)", "self.cost"),
+            ("1.2 * d**-0.25 if", "1.2 * d**-0.5 if"),
+        ],
+    ),
+    (
+        "adaptation/curvature",
+        "tests/adaptation/test_curvature.py",
+        [
+            ("(second + second.T) / 2", "second + second.T"),
+            ("-(above - below) / (2 * _DIFFERENCE", "-(above - below) / (_DIFFERENCE"),
+        ],
+    ),
+    (
+        "adaptation/preconditioner",
+        "tests/adaptation/test_preconditioner.py",
+        [
+            ("np.asarray(ratio**0.25)", "np.asarray(ratio**0.5)"),
+            ("_covariance(g * deviation, weight)", "_covariance(g / deviation, weight)"),
+            ("clipped - weight @ clipped", "clipped - clipped.mean(axis=0)"),
+            ("covariance: np.ndarray = (x.T * weight) @ x", "covariance: np.ndarray = x.T @ x / len(x)"),
+            ("inverse = (vector / np.sqrt(value)) @ vector.T", "inverse = (vector / value) @ vector.T"),
+        ],
+    ),
+    (
+        "adaptation/fit_reference",
+        "tests/adaptation/test_fit_reference.py",
+        [
+            ("np.linalg.cholesky(np.linalg.inv(curvature))", "np.linalg.inv(np.linalg.cholesky(curvature))"),
+            ("scale @ (scale.T @ slope) if", "scale.T @ (scale @ slope) if"),
+            ("draws[finite].mean(axis=0) + step", "draws[finite].mean(axis=0) - step"),
+        ],
+    ),
+    (
+        "adaptation/fitted_reference",
+        "tests/adaptation/test_fit_mixture.py tests/adaptation/test_mixture_weights.py",
+        [
+            ("max(from_draws, _log_mean(log_ratio_particles) - log_z, 0.0)", "max(from_draws, 0.0)"),
+            ("_log_mean(2 * log_ratio_draws) - 2 * log_z", "_log_mean(2 * log_ratio_draws) - log_z"),
+            ("np.array([share, 1 - share])", "np.array([1 - share, share])"),
+            ("self.discrepancy * share / _INTERVALS", "self.discrepancy * share"),
+        ],
+    ),
+    (
+        "adaptation/particles",
+        "tests/adaptation/test_particles.py",
+        [
+            ("logsumexp(log_u) - np.log(log_u.size)", "logsumexp(log_u)"),
+            ("second=_correlation(start, end)", "second=_correlation(middle, end)"),
+            ("return 2 * len(candidates) * self.tuner.cost", "return len(candidates) * self.tuner.cost"),
+            ("jax.random.split(jax.random.fold_in(key, number))", "jax.random.split(key)"),
+            ("weight = np.exp(log_u - log_u.max())", "weight = np.exp(1.05 * (log_u - log_u.max()))"),
+        ],
+    ),
+    (
+        "adaptation/pilot",
+        "tests/adaptation/test_pilot.py",
+        [
+            ("log_z += step.log_mean", "log_z = step.log_mean"),
+            ("np.sqrt(self.discrepancy).sum()", "np.sqrt(self.discrepancy.sum())"),
+            ("nonzero = np.isfinite(ratio).mean()", "nonzero = 1.0 if np.isfinite(ratio).any() else 0.0"),
+            ("transition=by_temperature(betas[1:], tuners)", "transition=by_temperature(betas[:-1], tuners)"),
+            ("increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)", "increments = np.expm1(self.discrepancy)"),
+        ],
+    ),
+    (
+        "adaptation/moment_matching",
+        "tests/adaptation/test_moment_matching.py",
+        [
+            ("(1 - knots[:, None]) * s0 + knots[:, None] * s1", "knots[:, None] * s0 + (1 - knots[:, None]) * s1"),
+            ("natural=state.natural + share * change", "natural=state.natural + change"),
+            ("np.concatenate([knots, np.arange(2.0, extra + 2)])", "np.concatenate([knots, np.ones(extra)])"),
+        ],
+    ),
+    (
+        "adaptation/wider_component",
+        "tests/adaptation/test_wider_component.py",
+        [
+            ("(factor**2 - 1) * slope", "(factor - 1) * slope"),
+            ("np.linalg.solve(part, covariance[columns]).T", "covariance[columns].T"),
+        ],
+    ),
+    (
+        "adaptation/modes",
+        "tests/adaptation/test_modes.py",
+        [
+            ("height[pairs].min(axis=1) - _DEPTH", "height[pairs].max(axis=1) - _DEPTH"),
+            ('np.argsort(-count, kind="stable")', 'np.argsort(count, kind="stable")'),
+        ],
+    ),
+    (
+        "adaptation/peaks",
+        "tests/adaptation/test_peaks.py",
+        [
+            ("float(value[0] - normal.log_density(top)[0])", "float(value[0] + normal.log_density(top)[0])"),
+            ("component.mean + shrink * centred", "component.mean + centred"),
+        ],
+    ),
+    (
+        "adaptation/climb",
+        "tests/adaptation/test_climb.py",
+        [
+            ("direction += (alphas[i] - beta)", "direction += (alphas[i] + beta)"),
+            ("slope @ scale @ scale.T if", "slope @ scale.T @ scale if"),
+        ],
+    ),
+    (
+        "adaptation/tune_at_target",
+        "tests/adaptation/test_tune_at_target.py",
+        [
+            ("np.append(survey.tau[:-1], tuner.tau)", "np.append(survey.tau, tuner.tau)"),
+        ],
+    ),
+    (
+        "adaptation/variational_normal",
+        "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_warp",
+        [
+            ("np.concatenate([z, -z])", "np.concatenate([z, z])"),
+        ],
+    ),
+    (
+        "model/conditional_prior",
+        "tests/model/test_conditional_prior.py",
+        [
+            ("np.arange(start, start + BATCH).clip(max=count - 1)", "np.arange(BATCH).clip(max=count - 1)"),
+        ],
+    ),
+    (
+        "model/prior_draws",
+        "tests/model/test_prior_draws.py tests/model/test_restricted_priors.py",
+        [
+            ("math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)", "math.lgamma(shape[-1] + 1)"),
+            ("math.sqrt((1 - rate) / (rate * draws))", "math.sqrt((1 - rate) / draws)"),
+        ],
+    ),
+    (
+        "model/prior_draws",
+        "tests/model/test_restricted_priors.py tests/model/test_prior_draws.py::TestPriorDraws",
+        [
+            ("return ascending if transform.ascending else ascending[..., ::-1]", "return ascending"),
+            ("pt.sort(draws, axis=-1)", "pt.sort(draws, axis=1)"),
+            ("batches.append([v[accepted] for v in batch.unconstrained])", "batches.append(list(batch.unconstrained))"),
+            ("rate = accepted / draws", "rate = accepted / (draws / 2)"),
+        ],
+    ),
+    (
+        "model/constraints",
+        "tests/sampling/test_constraint_bayes_factor.py",
+        [
+            ("-math.lgamma(size + 1)", "-math.lgamma(size)"),
+        ],
+    ),
+    (
+        "model/constraints",
+        "tests/sampling/test_constraint_bayes_factor.py::TestPriorMass",
+        [
+            ("self._cdf(compiled, rv, self.upper) - self._cdf(compiled, rv, self.lower)", "self._cdf(compiled, rv, self.upper)"),
+            ("float(np.log(mass).sum())", "float(np.log(mass).mean())"),
+        ],
+    ),
+    (
+        "model/location_scale",
+        "tests/model/test_location_scale.py::test_the_density_is_that_of_the_model tests/model/test_location_scale.py::test_random_walks tests/model/test_location_scale.py::test_location_and_scale",
+        [
+            ("return (1 - self._weight) * pt.log(", "return self._weight * pt.log("),
+            ("mu + sigma ** (1 - self._weight) * (value - self._weight * mu)", "mu + sigma ** (1 - self._weight) * (value - mu)"),
+            ("weight * location + scale**weight * position", "weight * location + scale ** (1 - weight) * position"),
+            ("pt.cumsum(super().backward(value, *inputs), axis=-1)", "pt.cumsum(super().backward(value, *inputs), axis=0)"),
+            ("join(first[0], others[0]), join(first[1], others[1])", "join(first[0], first[0]), join(first[1], others[1])"),
+        ],
+    ),
+    (
+        "model/conditional_normal",
+        "tests/model/test_conditional_normal.py::test_the_density_is_that_of_the_model tests/model/test_conditional_normal.py::test_maps_are_inverse tests/model/test_conditional_normal.py::test_a_normal_likelihood_leaves_nothing",
+        [
+            ("log_volume + draw.log_volume", "draw.log_volume"),
+            ("(slope + w * (centre - a))", "(slope + w * centre)"),
+            ("LogTerms(terms.log_prior + log_volume, terms", "LogTerms(terms.log_prior, terms"),
+            ("cholesky(precision).T @ apart", "cholesky(precision) @ apart"),
+        ],
+    ),
+    (
+        "model/normal_given_precision",
+        "tests/model/test_normal_given_precision.py",
+        [
+            ("-jnp.trace(scaled) / 2", "-jnp.trace(scaled)"),
+            ("right_change - change @ draw.mean", "right_change + change @ draw.mean"),
+            ("jnp.diag(jnp.diagonal(scaled) / 2)", "jnp.diag(jnp.diagonal(scaled))"),
+        ],
+    ),
+    (
+        "model/normal_scores",
+        "tests/model/test_normal_scores.py",
+        [
+            ("(norm.logpdf(z) - log_density).sum()", "(log_density - norm.logpdf(z)).sum()"),
+            (".set(r + self.log_scale)", ".set(r - self.log_scale)"),
+            ("jnp.where(r < 0, tail, -tail)", "tail"),
+        ],
+    ),
+    (
+        "model/cholesky",
+        "tests/model/test_cholesky.py",
+        [
+            ("scaled / 2, scaled)", "scaled, scaled)"),
+            ("corner = -_product(", "corner = _product("),
+            ("jnp.tril(change) + jnp.tril(change, -1).mT", "change"),
+        ],
+    ),
+    (
+        "model/prior_transform",
+        "tests/model/test_prior_transform.py::test_conditional_and_multivariate_priors",
+        [
+            ("(factor @ _standard", "(factor.mT @ _standard"),
+            ("pm.Beta.dist(a[..., :-1], later[..., 1:])", "pm.Beta.dist(a[..., :-1], later[..., :-1])"),
+            ("fgraph.replace(draw, value.astype(draw.dtype), import_missing=True)", "pass"),
+        ],
+    ),
+    (
+        "model/log_densities",
+        "tests/model/test_restricted_priors.py tests/model/test_compile.py::test_an_infinite_prior_density_is_no_density",
+        [
+            ("jnp.asarray(log_prior, jnp.float64) - log_mass", "jnp.asarray(log_prior, jnp.float64) + log_mass"),
+            ("jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)", "log_prior"),
+        ],
+    ),
+    (
+        "model/unconstrained_draws",
+        "tests/model/test_unconstrained_draws.py",
+        [
+            ("np.log(rng.standard_gamma(shape + 1, size)) - small", "np.log(rng.standard_gamma(shape, size)) - small"),
+            ("draws -= _log_standard_gamma(rng, beta, size)", "draws -= _log_standard_gamma(rng, alpha, size)"),
+            ("-rng.standard_exponential(shape) / np.asarray(alpha)", "-rng.standard_exponential(shape) * np.asarray(alpha)"),
+        ],
+    ),
+    (
+        "model/discrete_support",
+        "tests/model/test_discrete_support.py::test_supports",
+        [
+            ("(0, p.shape[-1] - 1)", "(0, p.shape[-1])"),
+            ("pt.maximum(0, n - bad)", "pt.maximum(0, n - good)"),
+        ],
+    ),
+    (
+        "model/simulate",
+        "tests/model/test_simulate.py",
+        [
+            ("zip(observed, inputs, strict=True)))", "zip(observed, inputs[::-1], strict=True)))"),
+            ("values[len(free) :]", "values[: len(values) - len(free)]"),
+        ],
+    ),
+    (
+        "model/joint_space",
+        "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_own_priors",
+        [
+            ("return own + self.only_second.log_density(x[self.columns])", "return own"),
+            ("x[:, self.columns] = draws", "x[:, : draws.shape[1]] = draws"),
+        ],
+    ),
+    (
+        "model/null_point",
+        "tests/results/test_savage_dickey.py::TestRandomParents::test_value",
+        [
+            ("1 if exact else draws", "1"),
+        ],
+    ),
+    (
+        "model/branches",
+        "tests/model/test_branches.py",
+        [
+            ("rng.integers(0, self.terms, size=", "rng.integers(0, min(self.terms), size="),
+            ("chosen = pt.switch(pt.eq(number, i), log(term), chosen)", "chosen = pt.switch(pt.eq(number, i), chosen, log(term))"),
+        ],
+    ),
+]  # fmt: skip

@@ -1,0 +1,346 @@
+"""Bugs in the folders annealing, transitions, paths and schedules."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "annealing/step_statistics",
+        "tests/annealing/test_step_statistics.py tests/annealing/test_loop.py",
+        [
+            ("new = log_weight + log_u", "new = log_weight"),
+            ("2 * new, new + log_u]), axis=2)", "2 * new, new]), axis=2)"),
+            ("share * velocity**2", "share * velocity"),
+            ("info.nan.reshape(chains, -1).sum(axis=1)", "info.nan.reshape(chains, -1).mean(axis=1)"),
+            ("+ before - 2 * log_w", "+ before - log_w"),
+            ("[[np.log(particles)], log_w[:-1]]", "[[0.0], log_w[:-1]]"),
+            ("log_sum_squared - 2 * log_sum +", "log_sum_squared - log_sum +"),
+            ("xp.log(xp.isfinite(log_u).sum())", "xp.log(log_u.size)"),
+        ],
+    ),
+    (
+        "annealing/step_statistics",
+        "tests/annealing/test_step_statistics.py::TestMerge",
+        [
+            ("accept_rate=np.mean([p.accept_rate", "accept_rate=np.sum([p.accept_rate"),
+            ("share = np.nan_to_num(np.exp(log_w - total))", "share = np.full(log_w.shape, 1 / len(log_w))"),
+            ("log_wu_squared=pool_sum([p.log_wu_squared", "log_wu_squared=pool_sum([p.log_w_squared"),
+        ],
+    ),
+    (
+        "annealing/step",
+        "tests/annealing/test_step.py tests/test_unbiasedness.py::TestWrongTwins",
+        [
+            ("jax.random.fold_in(key, first + i)", "jax.random.fold_in(key, i)"),
+        ],
+    ),
+    (
+        "annealing/step",
+        "tests/rbm/test_annealing.py::TestDirection",
+        [
+            ("state, info = transition.step(key, carry.state, path, start)", "state, info = transition.step(key, carry.state, path, stop)"),
+            ("terms = state.terms\n", "terms = carry.state.terms\n"),
+            ("state, info = transition.step(key, carry.state, path, stop)", "state, info = transition.step(key, carry.state, path, start)"),
+        ],
+    ),
+    (
+        "annealing/step",
+        "tests/annealing/test_resampling.py::TestUnbiased tests/rbm/test_sample_ais.py::TestResampled",
+        [
+            ("state, info = transition.step(key_move, state, path, stop)", "state, info = transition.step(key_move, state, path, start)"),
+            ("resample_populations(\n        key_resample, carry", "resample_populations(\n        key_move, carry"),
+        ],
+    ),
+    (
+        "annealing/step",
+        "tests/annealing/test_step.py::TestLadder tests/annealing/test_loop.py::TestNan",
+        [
+            ("log_ratio_down=path.log_ratio(terms, betas[0], betas[1])", "log_ratio_down=path.log_ratio(terms, betas[1], betas[0])"),
+            ("velocity=path.velocity(terms, betas[1])", "velocity=path.velocity(terms, betas[2])"),
+            ("info.nan_position[jnp.argmax(info.nan)]", "info.nan_position[jnp.argmin(info.nan)]"),
+        ],
+    ),
+    (
+        "annealing/resampling",
+        "tests/annealing/test_resampling.py",
+        [
+            ("(jnp.arange(m) + jax.random.uniform(key, (chains, 1)))", "(jnp.arange(m) + 0.5)"),
+            ("jnp.log(threshold * m)", "jnp.log(threshold)"),
+            ("index + m * jnp.arange(chains)[:, None]", "index"),
+            ("log_sum[:, None] - jnp.log(m), rows)", "log_sum[:, None], rows)"),
+            ("np.cumsum(weight) / weight.sum()", "np.cumsum(weight**1.05) / (weight**1.05).sum()"),
+            ("(np.arange(draws) + rng.uniform()) / draws", "np.arange(draws) / draws"),
+            ("np.exp(log_weight - log_weight.max()), draws)", "np.exp(1.05 * (log_weight - log_weight.max())), draws)"),
+        ],
+    ),
+    (
+        "annealing/loop",
+        "tests/annealing/test_loop.py::TestIdenticalBits tests/annealing/test_loop.py::TestMonitor tests/annealing/test_step.py::TestLadder",
+        [
+            ("block.betas[done : done + size + 1]", "block.betas[: size + 1]"),
+            ("log_z=float(log_w - np.log(particles))", "log_z=float(log_w)"),
+            ("min(at + 1, len(block.rungs) - 1)", "min(at + 2, len(block.rungs) - 1)"),
+        ],
+    ),
+    (
+        "transitions/hmc",
+        "tests/transitions/test_random_numbers.py tests/transitions/test_moments.py",
+        [
+            ("accept_reject(uniform[:, 1]", "accept_reject(uniform[:, 0]"),
+            ("gain = kinetic_energy(end) - kinetic_energy(momentum)", "gain = kinetic_energy(end)"),
+            ("change - gain, proposal", "change + gain, proposal"),
+            ("0.5 * (momentum**2)", "(momentum**2)"),
+            ("return drift(position, momentum, -_FIRST_DRIFT), momentum", "return position, momentum"),
+            ("1 - 2 * _FIRST_DRIFT, 2 * _FIRST_DRIFT)", "1 - 2 * _FIRST_DRIFT, 1 - 2 * _FIRST_DRIFT)"),
+        ],
+    ),
+    (
+        "transitions/generalized_hmc",
+        "tests/transitions/test_moments.py tests/transitions/test_invariance.py",
+        [
+            ("jnp.sqrt(1 - self.momentum_persistence**2)", "(1 - self.momentum_persistence)"),
+            ("path.evaluate(position), -end)", "path.evaluate(position), end)"),
+            ("accept_reject(uniform[:, 1]", "accept_reject(uniform[:, 0]"),
+            ("return state._replace(auxiliary=-state.auxiliary)", "return state"),
+        ],
+    ),
+    (
+        "transitions/generalized_hmc",
+        "tests/pipeline/test_reverse.py::test_both_directions tests/pipeline/test_reverse.py::TestSampleAis::test_generalized_hmc",
+        [
+            ("flip_momentum(state), path, beta)", "state, path, beta)"),
+            ("return ReversedGeneralizedHMC(self)", "return self"),
+        ],
+    ),
+    (
+        "transitions/mala",
+        "tests/transitions/test_moments.py",
+        [
+            ("0.5 * self.step_size, apply", "self.step_size, apply"),
+            ("0.5 * (back**2 - noise**2)", "0.5 * (noise**2 - back**2)"),
+            ("back = noise + forward + proposal.auxiliary", "back = noise + proposal.auxiliary"),
+        ],
+    ),
+    (
+        "transitions/metropolis",
+        "tests/transitions/test_random_numbers.py tests/transitions/test_metropolis.py",
+        [
+            ("math.sqrt(2) * jax", "1.4 * jax"),
+            ("accepted = uniform < probability", "accepted = uniform > probability"),
+            ("jnp.exp(jnp.minimum(log_accept, 0.0))", "jnp.exp(jnp.minimum(log_accept, 0.1))"),
+            ("return z @ scale.T if", "return z @ scale if"),
+            ("return g @ scale if", "return g @ scale.T if"),
+        ],
+    ),
+    (
+        "transitions/metropolis",
+        "tests/transitions/test_random_numbers.py tests/transitions/test_discrete_invariance.py::test_sweeps_are_not_their_own_reversal",
+        [
+            ("state, info = move(jax.random.fold_in(key, i), state)\n", "state, info = move(key, state)\n"),
+            ("move(jax.random.fold_in(key, i), state, at)", "move(key, state, at)"),
+            ("at = count - 1 - i % count if backward else i % count", "at = i % count"),
+            ("0.5 * (1 + numbers[:, d:])", "jnp.abs(numbers[:, :count])"),
+        ],
+    ),
+    (
+        "transitions/metropolis",
+        "tests/transitions/test_metropolis.py",
+        [
+            ("(energy_gain < _DIVERGENCE)", "(energy_gain > _DIVERGENCE)"),
+            ("total.accept_rate + weight * info.accept_rate", "total.accept_rate + info.accept_rate"),
+            ("jnp.isnan(log_accept), 0.0, jnp", "jnp.isnan(log_accept), 1.0, jnp"),
+        ],
+    ),
+    (
+        "transitions/independence",
+        "tests/transitions/test_random_numbers.py tests/transitions/test_moments.py",
+        [
+            ("jax.random.uniform(key_accept", "jax.random.uniform(key_draw"),
+            ("log_ratio - other, proposal", "log_ratio, proposal"),
+        ],
+    ),
+    (
+        "transitions/gibbs",
+        "tests/transitions/test_gibbs.py tests/transitions/test_discrete_invariance.py",
+        [
+            ("jnp.mod(state.position[:, j] - low[i] + shift, size[i])", "jnp.mod(state.position[:, j] + shift, size[i])"),
+            ("logits + jax.random.gumbel(key, logits.shape)", "logits"),
+            ("(shift >= size[i])", "(shift > size[i])"),
+            ("share = jax.nn.softmax(logits, axis=0)[0]", "share = jax.nn.softmax(logits, axis=0)[1]"),
+            ("others if others <= _BATCH else -(-others // _BATCH) * _BATCH", "min(others, _BATCH)"),
+        ],
+    ),
+    (
+        "transitions/discrete_walk",
+        "tests/transitions/test_discrete_walk.py tests/transitions/test_discrete_invariance.py",
+        [
+            ("jnp.sign(z) * jnp.ceil(jnp.abs(z))", "jnp.ceil(jnp.abs(z))"),
+            ("change -= path.log_density(state.terms, beta)", "change -= path.log_density(state.terms, 1.0)"),
+            ("jnp.where(outside, -jnp.inf, log_density)", "log_density"),
+        ],
+    ),
+    (
+        "transitions/by_temperature",
+        "tests/transitions/test_by_temperature.py",
+        [
+            ("(1 - share) * leaf[left] + share * leaf[right]", "leaf[left]"),
+            ("return replace(self, kernel=self.kernel.reversal())", "return self"),
+            ('searchsorted(knots, betas, side="right") - 1', 'searchsorted(knots, betas, side="right")'),
+        ],
+    ),
+    (
+        "transitions/composition",
+        "tests/transitions/test_composition.py tests/pipeline/test_irreversible_kernels.py",
+        [
+            ("for kernel in reversed(self.kernels)", "for kernel in self.kernels"),
+        ],
+    ),
+    (
+        "transitions/composition",
+        "tests/transitions/test_contract.py::TestStep tests/transitions/test_random_numbers.py",
+        [
+            ("state._replace(auxiliary=auxiliary[i])", "state._replace(auxiliary=auxiliary[0])"),
+            ("enumerate(zip(self.kernels, keys, strict=True))", "enumerate(zip(self.kernels, [key] * len(keys), strict=True))"),
+            ("merge_info(total, info, 1 / len(infos))", "merge_info(total, info, 1.0)"),
+        ],
+    ),
+    (
+        "transitions/on_coordinates",
+        "tests/transitions/test_composition.py tests/paths/test_paths.py::test_path_on_some_coordinates",
+        [
+            ("taken += len(columns)", "taken = len(columns)"),
+            ("merge_columns(self.position, position, self.coordinates)", "merge_columns(self.position, 0 * position, self.coordinates)"),
+        ],
+    ),
+    (
+        "transitions/random_walk",
+        "tests/transitions/test_moments.py",
+        [
+            ("path.log_density(proposal.terms, beta) - path.log_density(state.terms, beta)", "path.log_density(proposal.terms, beta)"),
+            ("accept_reject(uniform[:, 0], change, proposal, state)", "accept_reject(uniform[:, 0], change + 0.1, proposal, state)"),
+        ],
+    ),
+    (
+        "paths/geometric",
+        "tests/paths/test_paths.py",
+        [
+            ("beta == 0, 0.0, beta * terms.log_likelihood", "beta == 0, 0.0, beta**2 * terms.log_likelihood"),
+            ("(stop - start) * terms.log_likelihood", "(stop - start) * terms.log_prior"),
+            ("(1 - beta) * terms.log_reference +", "terms.log_reference +"),
+            ("return terms.log_target - terms.log_reference", "return terms.log_target"),
+        ],
+    ),
+    (
+        "paths/between_models",
+        "tests/paths/test_paths.py",
+        [
+            ("(1 - beta) * terms.log_first)", "terms.log_first)"),
+            ("change = terms.log_second - terms.log_first", "change = terms.log_second"),
+        ],
+    ),
+    (
+        "paths/references",
+        "tests/paths/test_draws.py tests/paths/test_references.py",
+        [
+            ("return np.asarray(self.mean + _multiply(self.scale, z))", "return np.asarray(self.mean + 1.01 * _multiply(self.scale, z))"),
+            ("return np.asarray(self.mean + _multiply(self.scale, z / np.sqrt(mixing)))", "return np.asarray(self.mean + 1.01 * _multiply(self.scale, z / np.sqrt(mixing)))"),
+            ("return jnp.asarray(self.mean + _multiply(self.scale, z))", "return jnp.asarray(self.mean + 1.01 * _multiply(self.scale, z))"),
+            ("jax.random.chisquare(key_mixing, nu, (draws, 1)) / nu", "jax.random.chisquare(key_mixing, nu - 1, (draws, 1)) / nu"),
+            ("constant = 0.5 * d * np.log(2 * np.pi)", "constant = 0.5 * np.log(2 * np.pi)"),
+            ("-0.5 * (nu + d) * xp.log1p", "-0.5 * (nu + 1) * xp.log1p"),
+            ("-xp.log(whitening).sum()", "xp.log(whitening).sum()"),
+            ("return z @ scale.T if np.ndim(scale) == 2", "return z @ scale if np.ndim(scale) == 2"),
+        ],
+    ),
+    (
+        "paths/q_path",
+        "tests/paths/test_paths.py",
+        [
+            ("(1 - self.q) * (terms.log_ratio - self.log_level)", "(1 - self.q) * terms.log_ratio"),
+            ("inside + beta * self.log_level)", "inside)"),
+            ("jnp.where(a > 0, rising, falling) / (1 - self.q)", "jnp.where(a > 0, rising, falling)"),
+            ("rising = a + jnp.log(beta + (1 - beta) * small)", "rising = a + jnp.log(beta * small + 1 - beta)"),
+        ],
+    ),
+    (
+        "paths/moment_spline",
+        "tests/paths/test_paths.py",
+        [
+            ("(1 - share) * natural[segment] + share * natural[segment + 1]", "share * natural[segment] + (1 - share) * natural[segment + 1]"),
+            ("(natural[segment + 1] - natural[segment]) / width_of(self.knots, segment)", "natural[segment + 1] - natural[segment]"),
+        ],
+    ),
+    (
+        "paths/gaussian",
+        "tests/paths/test_gaussian.py",
+        [
+            ("beta * (1 - beta) * jnp.outer", "beta * jnp.outer"),
+            ("0.5 * shift @ self.mean + log_volume", "shift @ self.mean + log_volume"),
+            ("x @ shift - 0.5 *", "x @ shift - "),
+        ],
+    ),
+    (
+        "paths/mixture_reference",
+        "tests/paths/test_mixture_reference.py tests/paths/test_draws.py",
+        [
+            ("rng.permutation(np.concatenate(parts))", "np.concatenate(parts)"),
+            ("xp.log(self.weight)[:, None]", "0 * xp.log(self.weight)[:, None]"),
+            ("rng.multinomial(draws, share / share.sum())", "np.round(draws * share / share.sum()).astype(int)"),
+            ("len(each), (draws,), p=jnp.asarray(self.weight))", "len(each), (draws,))"),
+        ],
+    ),
+    (
+        "paths/custom",
+        "tests/paths/test_paths.py::TestContract",
+        [
+            ("self.log_density(terms, stop) - self.log_density(terms, start)", "self.log_density(terms, start) - self.log_density(terms, stop)"),
+            ("jnp.where(jnp.isnan(change), -jnp.inf, change)", "change"),
+        ],
+    ),
+    (
+        "paths/tail_transform",
+        "tests/paths/test_tail_transform.py",
+        [
+            ("jnp.where(away > 0, self.upper, self.lower)", "jnp.where(away > 0, self.lower, self.upper)"),
+            ("_solve_delta(median - low, median - least, len(draws))", "_solve_delta(median - least, median - low, len(draws))"),
+            ("low = np.where(above, low, np.log(delta))", "low = np.where(above, np.log(delta), low)"),
+        ],
+    ),
+    (
+        "paths/tilted_prior",
+        "tests/paths/test_tilted_prior.py::TestBounded tests/paths/test_tilted_prior.py::test_zero_likelihood tests/paths/test_paths.py::TestContract",
+        [
+            ("(z / self.bound) ** 4) ** 0.25", "(z / self.bound) ** 4) ** 0.5"),
+            ("jnp.where(dead & (eta != 0).any(), -jnp.inf, inner)", "inner"),
+            ("np.eye(1, self.size)[0]", "np.ones(self.size)"),
+        ],
+    ),
+    (
+        "schedules/fixed",
+        "tests/schedules/test_schedules.py",
+        [
+            ("return linear_schedule(steps) ** power", "return linear_schedule(steps) ** (1 / power)"),
+            ("np.geomspace(first, 1.0, steps)", "np.linspace(first, 1.0, steps)"),
+            ("0.5 * scale * (2 * linear", "scale * (2 * linear"),
+            ("[0, 500, 4000, 10000]", "[0, 500, 10000, 4000]"),
+        ],
+    ),
+    (
+        "schedules/variational",
+        "tests/schedules/test_schedules.py",
+        [
+            ("PchipInterpolator(barrier / barrier[-1], betas)", "PchipInterpolator(betas, barrier / barrier[-1])"),
+            ("steps * (1 - max_step * clipped.sum()) / rest", "steps / rest"),
+            ("betas[k] = max(betas[k], np.nextafter(betas[k - 1], 2.0))", "betas[k] = max(betas[k], betas[k - 1])"),
+        ],
+    ),
+    (
+        "schedules/optimal_binned",
+        "tests/schedules/test_schedules.py",
+        [
+            ("np.cumsum(length**2 / np.diff(betas))", "np.cumsum(length / np.diff(betas))"),
+            ("weights / weights.sum() if", "weights**2 / (weights**2).sum() if"),
+            ("np.diff(betas[knots]) * np.diff(information[knots])", "np.diff(information[knots])"),
+            ("np.linspace(start, stop, n, endpoint=False)", "np.linspace(start, stop, n)"),
+        ],
+    ),
+]  # fmt: skip

@@ -1,0 +1,317 @@
+"""Bugs in the folders rbm, results, execution and base."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "rbm/state_sums",
+        "tests/rbm/test_state_sums.py",
+        [
+            ("return logsumexp(jax.lax.map(log_sum, blocks))", "return log_sum(blocks[0])"),
+            ("lambda a, b: old * a + b", "lambda a, b: a + b"),
+            ("old * total.weight + p.sum()", "total.weight + p.sum()"),
+            ("y = model.visible_bias + model.weights", "y = model.weights"),
+            ("jnp.where(x >= 0, 1.0, decay)", "jnp.where(x >= 0, decay, 1.0)"),
+            ("range(0, terms.shape[1], _CHUNK)", "range(0, _CHUNK, _CHUNK)"),
+        ],
+    ),
+    (
+        "rbm/state_sums",
+        "tests/rbm/test_state_sums.py tests/rbm/test_exact.py::TestHardCases",
+        [
+            ("shares = [np.exp(float(total.shift) - shift) for total in totals]", "shares = [1.0 for total in totals]"),
+            ("jnp.concatenate([p @ lower.bits, p.sum() * upper])", "jnp.concatenate([p @ lower.bits, upper])"),
+        ],
+    ),
+    (
+        "rbm/paths",
+        "tests/rbm/test_softplus_increment.py tests/rbm/test_paths.py",
+        [
+            ("return -2 * z * _horner", "return 2 * z * _horner"),
+            ("jnp.where(size < 1, jnp.sign(d) * small, large)", "jnp.where(size < 1, small, large)"),
+            ("return softplus_increment(x - d, d)", "return softplus_increment(x, d)"),
+        ],
+    ),
+    (
+        "rbm/paths",
+        "tests/rbm/test_paths.py tests/test_unbiasedness.py::TestEvidence",
+        [
+            ("return step * terms.linear + hidden", "return step * terms.linear + 1.01 * hidden"),
+            ("(1 - share) * self.reference_bias + share * self.model.visible_bias", "self.reference_bias + share * self.model.visible_bias"),
+            ("return as_type_of(beta, terms.field) * terms.field", "return terms.field"),
+        ],
+    ),
+    (
+        "rbm/spline_path",
+        "tests/rbm/test_spline_path.py",
+        [
+            ("return jnp.asarray(sign * total)", "return jnp.asarray(total)"),
+            ("terms.base + share * terms.linear + hidden", "terms.base + hidden"),
+            ("(hidden * terms.slope).sum(axis=-1)) / width", "(hidden * terms.slope).sum(axis=-1))"),
+            ("low = jnp.maximum(start, knots[segment])", "low = knots[segment]"),
+            ("slope=slope + change.hidden_bias", "slope=slope"),
+        ],
+    ),
+    (
+        "rbm/moments",
+        "tests/rbm/test_moments.py",
+        [
+            ("(1 - beta) * a + beta * b for a, b", "beta * a + (1 - beta) * b for a, b"),
+            ("visible.T @ hidden / len(visible)", "visible.T @ hidden"),
+            ("share = share / share.sum()", "share = share"),
+        ],
+    ),
+    (
+        "rbm/exact",
+        "tests/rbm/test_exact.py",
+        [
+            ("uniform * cumulative[-1]", "uniform"),
+            ("model if model.n_hidden <= model.n_visible else", "model if model.n_hidden < 99 else"),
+        ],
+    ),
+    (
+        "rbm/transitions",
+        "tests/rbm/test_transitions.py",
+        [
+            ("bernoulli(key_visible, jax.nn.sigmoid(visible_field(hidden)))", "bernoulli(key_hidden, jax.nn.sigmoid(visible_field(hidden)))"),
+        ],
+    ),
+    (
+        "rbm/moment_spline",
+        "tests/rbm/test_moment_spline.py",
+        [
+            ("vh - np.outer(v, self.hidden) - np.outer(self.visible, h)", "vh - np.outer(v, self.hidden)"),
+        ],
+    ),
+    (
+        "rbm/moment_spline",
+        "tests/rbm/test_moment_spline.py::TestMomentSpline tests/rbm/test_moment_spline.py::TestMomentFits::test_exactly",
+        [
+            ("np.diff(eta, axis=0) * np.diff(s, axis=0)", "np.diff(eta, axis=0) * s[1:]"),
+            ("RBM(a - w @ self.hidden, b", "RBM(a + w @ self.hidden, b"),
+        ],
+    ),
+    (
+        "rbm/contrastive_divergence",
+        "tests/rbm/test_training.py",
+        [
+            ("w - rule.weight_decay * model.weights", "w + rule.weight_decay * model.weights"),
+            ("fantasy if rule.persistent else state.fantasy", "state.fantasy"),
+        ],
+    ),
+    (
+        "rbm/model",
+        "tests/rbm/test_model.py",
+        [
+            ("np.log(ones / zeros)", "np.log(zeros / ones)"),
+            ("hidden @ self.weights.T + self.visible_bias", "hidden @ self.weights.T"),
+            ("np.concatenate([reference.hidden_bias, reference.visible_bias])", "reference.visible_bias"),
+        ],
+    ),
+    (
+        "rbm/bernoulli",
+        "tests/rbm/test_bernoulli.py::TestBernoulli tests/rbm/test_bernoulli.py::TestRandomBits::test_uniform",
+        [
+            ("(bits >> 1).astype(jnp.int32)", "(bits >> 2).astype(jnp.int32)"),
+            ("counter + stride * jax.lax", "counter + jax.lax"),
+        ],
+    ),
+    (
+        "rbm/products",
+        "tests/rbm/test_products.py",
+        [
+            ("return third + second + first", "return second + first"),
+            ("*(product[:, q + i] for i", "*(product[:, q - i] for i"),
+        ],
+    ),
+    (
+        "rbm/log_likelihood",
+        "tests/rbm/test_log_likelihood.py",
+        [
+            ("return mean + found.log_evidence - log_z", "return mean - found.log_evidence + log_z"),
+            ("by_row.std(ddof=1) / np.sqrt(n)", "by_row.std(ddof=1)"),
+        ],
+    ),
+    (
+        "rbm/training",
+        "tests/rbm/test_training.py::TestMonitors",
+        [
+            ("model.n_visible * np.log(", "np.log("),
+            ("odds = model.log_density(visible) - model.log_density(flipped)", "odds = model.log_density(flipped) - model.log_density(visible)"),
+        ],
+    ),
+    (
+        "rbm/target",
+        "tests/rbm/test_target.py",
+        [
+            ("reference_log_partition_function(self.reference)", "reference_log_partition_function(self.model)"),
+        ],
+    ),
+    (
+        "results/container",
+        "tests/results/test_container.py",
+        [
+            ("wider = estimate.mcse / narrow if narrow > 0 else 1.0", "wider = 1.0"),
+            ("self.log_reference - log_ratio if self.reverse", "self.log_reference + log_ratio if self.reverse"),
+            ("np.maximum(stats.velocity_squared - stats.velocity**2, 0.0)", "stats.velocity_squared"),
+        ],
+    ),
+    (
+        "results/container",
+        "tests/results/test_container.py::TestToContainer",
+        [
+            ("run.log_reference - (stats.log_w[-1] - np.log(n))", "run.log_reference"),
+            ('"nan_share": stats.nan / n', '"nan_share": stats.nan'),
+            ("for row in run.log_weight]", "for row in run.log_weight.T]"),
+        ],
+    ),
+    (
+        "results/compare_models",
+        "tests/results/test_compare_models.py",
+        [
+            ("d = a.log_evidence - b.log_evidence", "d = b.log_evidence - a.log_evidence"),
+            ("np.hypot(a.log_evidence - a.interval[0], b.interval[1] - b.log_evidence)", "np.hypot(a.log_evidence - a.interval[0], b.log_evidence - b.interval[0])"),
+            ("log_z + error * noise", "log_z + noise"),
+        ],
+    ),
+    (
+        "results/average",
+        "tests/results/test_inclusion.py",
+        [
+            ("total = float(weight @ variances) + between", "total = float(weight @ variances)"),
+        ],
+    ),
+    (
+        "results/average",
+        "tests/results/test_inclusion.py::TestAverage",
+        [
+            ("weight**2 @ errors + of_weights**2", "weight @ errors + of_weights**2"),
+            ("weight = softmax(log_z + log_prior)", "weight = softmax(log_z)"),
+        ],
+    ),
+    (
+        "results/inclusion",
+        "tests/results/test_inclusion.py",
+        [
+            ("return np.asarray(inside - outside)", "return np.asarray(inside)"),
+        ],
+    ),
+    (
+        "results/prior_sensitivity",
+        "tests/results/test_prior_sensitivity.py",
+        [
+            ('value = own.log_bayes_factor + table["log_ratio"]', 'value = own.log_bayes_factor - table["log_ratio"]'),
+        ],
+    ),
+    (
+        "results/prior_sensitivity",
+        "tests/results/test_prior_sensitivity.py::TestAgainstAnotherModel tests/results/test_prior_sensitivity.py::TestNormalMean",
+        [
+            ('np.hypot(high - own.log_bayes_factor, table["upper"]', 'np.hypot(own.log_bayes_factor - low, table["upper"]'),
+        ],
+    ),
+    (
+        "results/savage_dickey",
+        "tests/results/test_savage_dickey.py",
+        [
+            ("value = prior.log_mean - posterior.log_mean", "value = posterior.log_mean - prior.log_mean"),
+        ],
+    ),
+    (
+        "results/savage_dickey",
+        "tests/results/test_savage_dickey.py::TestRandomParents",
+        [
+            ("np.hypot(prior.mcse, posterior.mcse)", "posterior.mcse"),
+        ],
+    ),
+    (
+        "results/sensitivity",
+        "tests/results/test_sensitivity.py",
+        [
+            ("np.log(2) * power * covariance / sd", "power * covariance / sd"),
+        ],
+    ),
+    (
+        "results/bayes_factor_words",
+        "tests/results/test_report.py::test_words",
+        [
+            ("doubled = 2 * abs(log_bayes_factor)", "doubled = abs(log_bayes_factor)"),
+        ],
+    ),
+    (
+        "execution/blocks",
+        "tests/execution/test_blocks.py",
+        [
+            ("-(-start.particles // (start.chains * m))", "start.particles // (start.chains * m)"),
+            ("np.maximum(first.betas[1:], first.betas[:-1])", "first.betas[:-1]"),
+            ("interrupted=len(results) < len(blocks)", "interrupted=False"),
+            ("np.ceil(2 * barrier)", "np.ceil(barrier)"),
+            ("len(first.position) // first.chains if first.resample else 1", "len(first.position) if first.resample else 1"),
+        ],
+    ),
+    (
+        "execution/workers",
+        "tests/execution/test_workers.py",
+        [
+            ("return [results[i] for i in range(first)] or", "return [] or"),
+            ("if attempts[i] == _ATTEMPTS:", "if attempts[i] == 1:"),
+        ],
+    ),
+    (
+        "base/knots",
+        "tests/base/test_knots.py",
+        [
+            ("return knots[segment + 1] - knots[segment]", "return knots[segment] - knots[segment + 1]"),
+            ('method="compare_all") - 1', 'method="compare_all")'),
+        ],
+    ),
+    (
+        "base/batches",
+        "tests/base/test_batches.py",
+        [
+            ("np.concatenate(parts)[:n]", "np.concatenate(parts)"),
+        ],
+    ),
+    (
+        "base/seeds",
+        "tests/base/test_seeds.py",
+        [
+            ("seed_sequence(seed).spawn(index + 1)[index]", "seed_sequence(seed).spawn(index + 1)[0]"),
+        ],
+    ),
+    (
+        "base/html",
+        "tests/base/test_html.py",
+        [
+            ("1 - np.floor(np.log10(error)), 1, 4", "-np.floor(np.log10(error)), 1, 4"),
+        ],
+    ),
+    (
+        "base/data_hash",
+        "tests/base/test_data_hash.py",
+        [
+            ('b"".join(sorted(parts))', 'b"".join(parts)'),
+        ],
+    ),
+    (
+        "base/parts",
+        "tests/base/test_parts.py",
+        [
+            ("position.reshape(n // size, size, -1)", "position.reshape(size, n // size, -1)"),
+        ],
+    ),
+    (
+        "base/single_precision",
+        "tests/base/test_single_precision.py",
+        [
+            ("exact = [jnp.asarray(x, dtype) for x, dtype in zip(inputs, wanted, strict=True)]", "exact = inputs"),
+        ],
+    ),
+    (
+        "base/contracts",
+        "tests/base/test_single_precision.py::test_no_force_where_numbers_are_too_large",
+        [
+            ("jnp.where(jnp.isfinite(rounded), rounded, 0.0)", "rounded"),
+        ],
+    ),
+]  # fmt: skip
