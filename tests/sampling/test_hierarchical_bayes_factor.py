@@ -90,8 +90,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list:
     found, choose = [], MODULE.choose_coordinates
 
     def record(*args: object) -> object:
-        found.append(choose(*args).coordinates)
-        return choose(*args)
+        made = choose(*args)  # once: a seed that is spawned again gives other numbers
+        found.append(made.coordinates)
+        return made
 
     monkeypatch.setattr(MODULE, "choose_coordinates", record)
     return found
