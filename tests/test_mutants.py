@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.run import run_all, unexplained
+from tests.mutants.run import copies, run_all, unexplained
 from tests.mutants.table import MUTANTS
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +29,14 @@ def test_every_bug_can_be_put_in(mutant: Mutant) -> None:
 def test_the_size_of_the_table() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= LEAST
     assert sum(bool(mutant.reason) for mutant in MUTANTS) <= KNOWN * len(MUTANTS)
+
+
+def test_a_copy_is_complete() -> None:
+    """What the table names is in a copy, and so is every file of the package."""
+    wanted = {str(path.relative_to(ROOT)) for path in ROOT.glob("pymc_anneal/**/*.py")}
+    wanted |= {target.split("::")[0] for mutant in MUTANTS for target in mutant.tests}
+    with copies(ROOT, 1) as [path]:
+        assert [name for name in sorted(wanted) if not (path / name).is_file()] == []
 
 
 @pytest.fixture

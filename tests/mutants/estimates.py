@@ -1,4 +1,4 @@
-"""Bugs in the folders evidence and pipeline."""
+"""Bugs in the folders evidence and pipeline, and in the draws of the posterior."""
 
 from tests.mutants.mutant import Rows
 
@@ -172,6 +172,14 @@ ROWS: Rows = [
             ("forward.transition.reversal()", "forward.transition"),
             ("log_reference - run.log_weight", "log_reference + run.log_weight"),
             ("-ais(-self.backward).log_evidence", "ais(self.backward).log_evidence"),
+        ],
+    ),
+    (
+        "annealing/resampling",
+        "tests/pipeline/test_result.py::TestDrawPosterior tests/pipeline/test_result.py::TestPairs",
+        [
+            ("for row in log_weight])", "for row in log_weight[::-1]])"),
+            ("index = np.sort(index, axis=1)", "index = np.sort(index, axis=0)"),
         ],
     ),
     (
