@@ -77,20 +77,21 @@ BY_JAX = [case for case in CASES if case.name not in ("student_t", "mixture")]
 _draw = jax.jit(lambda reference, key, draws: reference.draw(key, draws), static_argnums=2)
 
 
-def by_numpy(reference: Reference) -> np.ndarray:
-    return reference.sample(np.random.SeedSequence(1), DRAWS)
+# Each sampler has a seed of its own: with the same numbers, the scores would not be independent.
+def by_numpy(reference: Reference, seed: int) -> np.ndarray:
+    return reference.sample(np.random.SeedSequence(seed), DRAWS)
 
 
-def by_jax(reference: Reference) -> np.ndarray:
+def by_jax(reference: Reference, seed: int) -> np.ndarray:
     with jax.enable_x64(True):
-        return np.asarray(_draw(reference, jax.random.key(2), DRAWS))
+        return np.asarray(_draw(reference, jax.random.key(seed), DRAWS))
 
 
-def by_path(reference: pma.GaussianReference) -> np.ndarray:
+def by_path(reference: pma.GaussianReference, seed: int) -> np.ndarray:
     """Draw from the same density as that of an end of a path between two."""
     with jax.enable_x64(True):
         normal = Gaussian(reference.mean, reference.scale @ reference.scale.T)
-        return np.asarray(normal.sample(jax.random.key(4), DRAWS))
+        return np.asarray(normal.sample(jax.random.key(seed), DRAWS))
 
 
 def scale_row(
@@ -107,18 +108,16 @@ def scale_row(
 @cache
 def samplers() -> dict[str, tuple[Reference, np.ndarray]]:
     """Return every reference with its draws, by NumPy and by JAX."""
-    found = {}
+    each = {}
     for make in FAMILIES:
-        for d in DIMENSIONS:
-            found[f"{make.__name__} {d}"] = make(d), by_numpy(make(d))
-        found[f"{make.__name__} 20 by JAX"] = make(20), by_jax(make(20))
-    found["student_modes 1 by JAX"] = student_modes(1), by_jax(student_modes(1))
-    found["normal distribution of a path"] = gaussian(2), by_path(gaussian(2))
-    for case in CASES:
-        found[case.name] = case.make(), by_numpy(case.make())
-    for case in BY_JAX:
-        found[f"{case.name} by JAX"] = case.make(), by_jax(case.make())
-    return found
+        each |= {f"{make.__name__} {d}": (make(d), by_numpy) for d in DIMENSIONS}
+        each[f"{make.__name__} 20 by JAX"] = make(20), by_jax
+    each["student_modes 1 by JAX"] = student_modes(1), by_jax
+    each["normal distribution of a path"] = gaussian(2), by_path
+    each |= {case.name: (case.make(), by_numpy) for case in CASES}
+    each |= {f"{case.name} by JAX": (case.make(), by_jax) for case in BY_JAX}
+    numbered = enumerate(each.items(), start=1)
+    return {name: (made, draw(made, seed)) for seed, (name, (made, draw)) in numbered}
 
 
 @cache
