@@ -138,7 +138,7 @@ def assess(
         *excess_doubts(run, earlier),
     ]
     error = estimate.mcse if mcse is None else mcse
-    shortfalls = _shortfalls(error, estimate.ess, target_mcse, Size(steps, seconds))
+    shortfalls = _shortfalls(error, estimate.ess, target_mcse, _Size(steps, seconds))
     lagging = None if k > MAX_PARETO_K else lag([*earlier, run])
     if lagging is not None and lagging.matters(error):
         shortfalls.append(lagging.describe(target_mcse))
@@ -156,7 +156,7 @@ def _tail_doubts(k: float) -> list[str]:
     ]
 
 
-class Size(NamedTuple):
+class _Size(NamedTuple):
     """Steps and seconds of a run."""
 
     steps: int
@@ -176,7 +176,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.2g} seconds"
 
 
-def _shortfalls(mcse: float, ess: float, target: float, size: Size) -> list[str]:
+def _shortfalls(mcse: float, ess: float, target: float, size: _Size) -> list[str]:
     if not np.isfinite(mcse):
         return [f"all weights are zero; {size.times(2)} or more draws"]
     shortfalls = []

@@ -46,7 +46,7 @@ def audit_run(fitted: FittedReference, forward: ForwardStages) -> ModeAudit:
 def doubt_run(target: ModelTarget, forward: ForwardStages, audit: ModeAudit | None) -> list[str]:
     """Name the modes that a run missed, and a likelihood that is constant where it has been."""
     doubts = [] if audit is None else audit.doubts(target.compiled, _ADVICE)
-    if target.compiled.has_likelihood and len(np.unique(forward.log_weight)) == 1:
+    if target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1:
         doubts.append(
             "the likelihood has the same value at all particles: it does not depend on the "
             "parameters, or only in a region that was not found"
@@ -97,4 +97,4 @@ def _fit_to_run(
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:
     """Return the particles of the run, shape ``(n, d)``, and their normalised weights."""
     position = forward.run.position
-    return position.reshape(-1, position.shape[2]), normalised(forward.log_weight.ravel())
+    return position.reshape(-1, position.shape[2]), normalised(forward.run.log_weight.ravel())

@@ -78,19 +78,18 @@ def estimate_mass(
     Mass
     """
     fitted, counted = split_draws(draws)
-    slacks = _evaluate(slack, fitted.reshape(-1, fitted.shape[2]))
-    expected = _effective_draws(_inside(slack, fitted)) * counted.size / fitted.size
-    if expected >= _COUNTED:
-        return _counted(_inside(slack, counted))
-    scale = slacks.std(axis=0)
+    slacks = _slacks(slack, fitted)
+    inside = _inside(slacks)
+    if _ess(inside) * inside.mean() * counted.size / fitted.size >= _COUNTED:
+        return _counted(_inside(_slacks(slack, counted)))
+    scale = slacks.std(axis=(0, 1))
     terms = Partial(_bind_terms(log_density, slack), np.where(scale > 0, scale, 1.0))  # type: ignore[no-untyped-call]
     fit, start = (GivenDraws(part, lambda seed, rows: rows) for part in (fitted, counted))
     run = anneal_draws(session, GeometricPath(terms), fit, start, transition)
-    end = _evaluate(slack, run.position.reshape(-1, draws.shape[2]))
-    outside = _is_outside(end).reshape(run.log_weight.shape)
-    if outside.all():
+    inside = _inside(_slacks(slack, run.position))
+    if not inside.any():
         return Mass(-np.inf, np.inf, Verdict("do not trust", (_UNREACHED,)), run.evaluations)
-    ratio = mean_ratio(np.where(outside, -np.inf, run.log_weight))
+    ratio = mean_ratio(np.where(inside, run.log_weight, -np.inf))
     return Mass(
         ratio.log_mean, ratio.mcse, ratio.verdict("take more steps or draws"), run.evaluations
     )
@@ -103,21 +102,19 @@ _CONTRADICTION = (
 _UNREACHED = "no particle reached the region: it may be empty"
 
 
-def _is_outside(slacks: np.ndarray) -> np.ndarray:
-    """Whether a slack, shape ``(n, k)``, is not positive, shape ``(n,)``."""
-    return np.asarray(~(slacks > 0).all(axis=1))
+def _slacks(slack: Slack, draws: np.ndarray) -> np.ndarray:
+    """Return the slacks at draws of shape ``(chains, n, d)``, shape ``(chains, n, k)``."""
+    chains, n, d = draws.shape
+    return _evaluate(slack, draws.reshape(-1, d)).reshape(chains, n, -1)
 
 
-def _inside(slack: Slack, draws: np.ndarray) -> np.ndarray:
-    """Return 1.0 for draws inside of the region and 0.0 for others, shape ``(chains, n)``."""
-    outside = _is_outside(_evaluate(slack, draws.reshape(-1, draws.shape[2])))
-    return (~outside).reshape(draws.shape[:2]).astype(float)
+def _inside(slacks: np.ndarray) -> np.ndarray:
+    """Return 1.0 where all slacks are positive and 0.0 elsewhere, shape ``(chains, n)``."""
+    return np.asarray((slacks > 0).all(axis=2), dtype=float)
 
 
-def _effective_draws(inside: np.ndarray) -> float:
-    """Return the effective number of draws inside."""
-    ess = draws_ess(inside) if np.ptp(inside) else float(inside.size)
-    return float(ess * inside.mean())
+def _ess(inside: np.ndarray) -> float:
+    return draws_ess(inside) if np.ptp(inside) else float(inside.size)
 
 
 def _counted(inside: np.ndarray) -> Mass:
@@ -125,7 +122,7 @@ def _counted(inside: np.ndarray) -> Mass:
     share = float(inside.mean())
     if share == 0:
         return Mass(-np.inf, np.inf, Verdict("do not trust", (_CONTRADICTION,)), inside.size)
-    ess = draws_ess(inside) if np.ptp(inside) else float(inside.size)
+    ess = _ess(inside)
     outside = max(1 - share, _HALF / ess)
     mcse = float(np.sqrt(np.log1p(outside / (share * ess))))
     return Mass(float(np.log(share)), mcse, Verdict("trust"), inside.size)

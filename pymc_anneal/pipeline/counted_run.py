@@ -7,7 +7,6 @@ mean of ``Z^ / Z`` is then 0.98 if the first run has log weights of a standard d
 (`tests/pipeline/test_bad_plans.py`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,8 +16,6 @@ from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import Plan, effective_length
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.contracts import Transition
-from pymc_anneal.evidence.agreement import Estimate
-from pymc_anneal.evidence.heavy_tail import estimate_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun, StartDraws, make_blocks, recorded_steps
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -82,11 +79,6 @@ class ForwardStages:
     transition: Transition
     run: AnnealedRun
     trials: tuple[AnnealedRun, ...] = ()
-
-    @property
-    def log_weight(self) -> np.ndarray:
-        """Log weights of the counted run, shape ``(chains, particles)``."""
-        return self.run.log_weight
 
     @property
     def evaluations(self) -> int:
@@ -168,8 +160,3 @@ def build_schedule(settings: Settings, steps: int, lengths: PathLengths | None) 
 def path_lengths(pilot: Pilot) -> PathLengths:
     """Return the lengths that a pilot has measured, mixing included."""
     return PathLengths(pilot.betas, effective_length(pilot))
-
-
-def annealed_estimates(name: str, runs: Sequence[AnnealedRun]) -> list[Estimate]:
-    """Return the estimates of annealed runs, each with its number of steps."""
-    return [estimate_with_tail(name, r.log_weight, r.steps, r.population_size) for r in runs]

@@ -22,12 +22,12 @@ from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
 from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.counted_run import annealed_estimates
 from pymc_anneal.pipeline.cut_short import describe_interruption
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
+from pymc_anneal.pipeline.trial import trial_estimates
 from pymc_anneal.results.container import (
     RunArrays,
     annealing_dataset,
@@ -59,7 +59,7 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
         All weights of a chain are zero, or one is infinite.
     """
     session = replace(session, target=stages.target)
-    _check_weights(stages.forward.log_weight)
+    _check_weights(stages.forward.run.log_weight)
     run = _run_arrays(session, stages, seconds)
     drawn = draw_posterior(session, run.position, run.log_weight, run.population_size)
     end = "posterior" if run.betas[-1] == 1 else "prior"
@@ -115,7 +115,7 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
     forward, last = stages.forward, stages.forward.run
     return RunArrays(
         betas=last.betas,
-        log_weight=forward.log_weight,
+        log_weight=forward.run.log_weight,
         position=last.position,
         stats=last.stats,
         step_size=forward.transition.step_sizes(last.betas[1:]),
@@ -131,10 +131,10 @@ def _run_arrays(session: Session, stages: Stages, seconds: float) -> RunArrays:
 
 def _verdict(session: Session, stages: Stages) -> Verdict:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.run
-    estimate, _ = ais_with_tail(forward.log_weight, last.population_size)
+    estimate, _ = ais_with_tail(forward.run.log_weight, last.population_size)
     nan = RejectedNan.of(session, forward)
     verdict = assess(
-        forward.log_weight,
+        forward.run.log_weight,
         target_mcse=session.settings.target_mcse,
         steps=last.steps,
         seconds=last.seconds,
@@ -160,7 +160,7 @@ def _other_estimates(stages: Stages) -> list[Estimate]:
             for name, pilot in pilots.values()
         ),
         *(estimate_with_tail("importance sampling with a mixture", weights) for weights in fits),
-        *annealed_estimates("a trial", forward.trials),
+        *trial_estimates(forward.trials),
     ]
     return [e for e in found if np.isfinite(e.log_evidence) and np.isfinite(e.mcse)]
 
@@ -183,7 +183,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
     evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
     return {
         "steps": last.steps,
-        "particles": forward.log_weight.size,
+        "particles": forward.run.log_weight.size,
         "evaluations": evaluations + (reverse.evaluations if reverse else 0),
         "log_weight_variance": log_weight_variance(last.log_weight),
         "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),

@@ -16,15 +16,15 @@ import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
-from pymc_anneal.evidence.agreement import HARMLESS_BIAS, lag
+from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
 from pymc_anneal.evidence.diagnostics import (
     MAX_PARETO_K,
     log_weight_variance,
     weight_pareto_k,
 )
+from pymc_anneal.evidence.heavy_tail import estimate_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.counted_run import (
-    annealed_estimates,
     build_schedule,
     make_run_blocks,
     path_lengths,
@@ -168,10 +168,15 @@ def _growth_against_lag(trials: Sequence[AnnealedRun], mcse: float) -> float:
 
     With the number of steps the bias falls in proportion, the error in proportion to its root.
     """
-    found = lag(annealed_estimates("a trial", trials))
+    found = lag(trial_estimates(trials))
     if found is None or not found.matters(mcse):
         return 1.0
     return (found.bias / (HARMLESS_BIAS * mcse)) ** 2
+
+
+def trial_estimates(trials: Sequence[AnnealedRun]) -> list[Estimate]:
+    """Return the estimates of trials, each with its number of steps."""
+    return [estimate_with_tail("a trial", t.log_weight, t.steps) for t in trials]
 
 
 def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int) -> Plan:

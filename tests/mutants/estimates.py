@@ -219,7 +219,7 @@ ROWS: Rows = [
         "pipeline/constraint_mass",
         "tests/sampling/test_constraint_bayes_factor.py tests/pipeline/test_from_draws.py",
         [
-            ("~(slacks > 0).all(axis=1)", "~(slacks > 0).any(axis=1)"),
+            ("(slacks > 0).all(axis=2)", "(slacks > 0).any(axis=2)"),
             ("outside / (share * ess)", "outside / ess"),
         ],
     ),
@@ -227,7 +227,7 @@ ROWS: Rows = [
         "pipeline/constraint_mass",
         "tests/sampling/test_constraint_bayes_factor.py::TestFiveMeans",
         [
-            ("np.where(outside, -np.inf, run.log_weight)", "run.log_weight"),
+            ("np.where(inside, run.log_weight, -np.inf)", "run.log_weight"),
             ("LogTerms(log_density(x), -_PENALTY * violation)", "LogTerms(log_density(x), _PENALTY * violation)"),
         ],
     ),
@@ -282,7 +282,7 @@ ROWS: Rows = [
         "pipeline/audit",
         "tests/pipeline/test_audit.py",
         [
-            ("normalised(forward.log_weight.ravel())", "normalised(0 * forward.log_weight.ravel())"),
+            ("normalised(forward.run.log_weight.ravel())", "normalised(0 * forward.run.log_weight.ravel())"),
         ],
     ),
 ]  # fmt: skip

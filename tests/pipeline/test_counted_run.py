@@ -39,16 +39,16 @@ class TestFixedSteps:
         assert forward.plan is None
         assert forward.transition is KERNEL
         np.testing.assert_allclose(forward.run.betas, np.linspace(0, 1, 5))
-        assert forward.log_weight.shape == (2, 50)
+        assert forward.run.log_weight.shape == (2, 50)
         assert forward.evaluations == 100 * 4 * 7
         assert abs(score(forward)) < 4
 
     def test_particles_fill_whole_blocks(self) -> None:
-        assert run(**FIXED | {"draws": 51}).log_weight.shape == (2, 51)
-        assert run(**FIXED | {"draws": 52, "block_size": 48}).log_weight.shape == (2, 54)
+        assert run(**FIXED | {"draws": 51}).run.log_weight.shape == (2, 51)
+        assert run(**FIXED | {"draws": 52, "block_size": 48}).run.log_weight.shape == (2, 54)
 
     def test_every_block_has_draws_of_its_own(self) -> None:
-        weights = run(**FIXED).log_weight
+        weights = run(**FIXED).run.log_weight
         assert len(np.unique(weights)) == weights.size
 
     @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ class TestMadeOnce:
             patch.setattr(Session, "anneal", recorded)
             patch.setattr("pymc_anneal.pipeline.run.plan_run", bad_plan)
             forward = run(transition=pma.HMC(), **PLANNED)
-        assert ais(forward.log_weight).mcse > PLANNED["target_mcse"]
+        assert ais(forward.run.log_weight).mcse > PLANNED["target_mcse"]
         return names
 
     def test_nothing_follows(self, annealed: list[str]) -> None:

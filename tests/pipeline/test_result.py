@@ -173,12 +173,12 @@ class TestVerdict:
     )
     def test_target(self, finished, error: float, target: float, status: str) -> None:
         """All are in units of the forward error."""
-        forward = ais(finished[1].forward.log_weight).mcse
+        forward = ais(finished[1].forward.run.log_weight).mcse
         assert self.verdict(finished, error * forward, target * forward) == status
 
     def test_without_a_reverse_run(self, finished) -> None:
         session, stages = finished
-        forward = ais(stages.forward.log_weight).mcse
+        forward = ais(stages.forward.run.log_weight).mcse
         for target, status in ((1.1, "trust"), (0.9, "more steps needed")):
             aimed = replace(session.settings, target_mcse=target * forward)
             alone = replace(stages, reverse=None)
