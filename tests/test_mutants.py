@@ -76,6 +76,16 @@ def test_a_test_that_fails_without_any_bug(toy: Path) -> None:
         run_all(toy, [SEEN])
 
 
+@pytest.mark.parametrize(
+    "test", ["import os\nos.kill(os.getpid(), 9)\n", "def no_test():\n    pass\n"]
+)
+def test_tests_that_do_not_run_say_nothing(toy: Path, test: str) -> None:
+    """Killed from outside, as by a machine without memory; or none has the name in the table."""
+    (toy / "test_toy.py").write_text(test)
+    with pytest.raises(RuntimeError, match="no test was run"):
+        run_all(toy, [SEEN])
+
+
 def test_an_entry_out_of_date(toy: Path) -> None:
     with pytest.raises(ValueError, match="the old text occurs 2 times"):
         Mutant("toy.py", "2 * x", "x", ()).apply(toy)

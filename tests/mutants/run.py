@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
+
+import pytest
 
 from tests.mutants.mutant import Mutant
 
@@ -59,7 +62,13 @@ def copies(root: Path, count: int) -> Iterator[list[Path]]:
 
 
 def first_failure(root: Path, tests: Sequence[str]) -> str:
-    """Run tests until one fails, and return its name; "" if all pass."""
+    """Run tests until one fails, and return its name; "" if all pass.
+
+    Raises
+    ------
+    RuntimeError
+        No test was run to its end: what was found says nothing about a bug.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, **FLAGS, "PYTHONPATH": str(root)}
     try:
@@ -77,6 +86,8 @@ def first_failure(root: Path, tests: Sequence[str]) -> str:
         return f"no end in {TIMEOUT:.0f} s"
     if done.returncode == 0:
         return ""
+    if done.returncode in (-signal.SIGKILL, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise RuntimeError(f"{command} ended with status {done.returncode}: no test was run.")
     lines = [x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
     return lines[0].split(" - ")[0] if lines else f"pytest ends with status {done.returncode}"
 
