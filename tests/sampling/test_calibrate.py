@@ -72,9 +72,11 @@ class TestVerdict:
         assert "verdict: calibrated" in repr(found)
         assert (found.table["reference"] == "mixture").all()
 
-    def test_the_reference(self) -> None:
-        found = pma.calibrate(3, model=counts(), reference="prior", random_seed=1, **SOUND)
-        assert (found.table["reference"] == "prior").all()
+    @pytest.mark.parametrize(("reference", "used"), [("prior", "prior"), ("pilot", "mixture")])
+    def test_the_reference(self, reference, used) -> None:
+        settings = {"reference": reference, "random_seed": 1, **SOUND}
+        found = pma.calibrate(3, model=counts(), **settings)
+        assert (found.table["reference"] == used).all()
         assert found.table["rank"].between(0, 1).all()
 
     def test_a_wrong_acceptance_ratio(self, monkeypatch) -> None:

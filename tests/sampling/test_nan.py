@@ -144,6 +144,14 @@ def test_kernels_with_gradients(kernel: type) -> None:
     assert abs(estimate.log_evidence - exact_log_evidence(EDGE)) < 4 * estimate.mcse
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("transition", ["hmc", "mala", "generalized_hmc"])
+def test_kernels_with_gradients_that_are_tuned(transition: str) -> None:
+    idata = run(model_of("jax"), nan="reject", reference="prior", transition=transition, steps=40)
+    estimate = pma.log_evidence(idata)
+    assert abs(estimate.log_evidence - exact_log_evidence(EDGE)) < 4 * estimate.mcse
+
+
 def test_discrete_variables() -> None:
     with pm.Model() as model:
         count = pm.Binomial("count", 4, 0.5)

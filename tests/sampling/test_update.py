@@ -25,12 +25,17 @@ def exact(count: int) -> float:
 
 def test_blocks_add_up_to_the_evidence() -> None:
     idata = pma.sample_ais(model(2), random_seed=1, progressbar=False)
-    first = pma.log_evidence(idata)
-    later = pma.update(idata, model(6), random_seed=6, progressbar=False)
-    whole = pma.log_evidence(later)
-    assert whole.verdict.trusted
-    assert abs(first.log_evidence - exact(2)) < 4 * first.mcse
-    assert abs(whole.log_evidence - exact(6)) < 4 * whole.mcse
+    found = [pma.log_evidence(idata)]
+    for count in (4, 6):
+        idata = pma.update(idata, model(count), random_seed=count, progressbar=False)
+        found.append(pma.log_evidence(idata))
+    scores = [b.log_evidence - a.log_evidence for a, b in zip(found, found[1:], strict=False)]
+    for score, a, b, before, after in zip(scores, found, found[1:], (2, 4), (4, 6), strict=False):
+        error = np.hypot(a.mcse, b.mcse)
+        assert b.verdict.trusted
+        assert abs(score - (exact(after) - exact(before))) < 4 * error
+    assert found[0].log_evidence + sum(scores) == pytest.approx(found[-1].log_evidence)
+    assert abs(found[-1].log_evidence - exact(6)) < 4 * found[-1].mcse
 
 
 def test_the_old_draws_only_set_the_start() -> None:
