@@ -246,6 +246,30 @@ DISCRETE_TRANSITIONS = [
 ]
 
 
+@dataclass(frozen=True)
+class Target:
+    """A path with exact draws at every temperature.
+
+    Attributes
+    ----------
+    path : Path
+    draw : Callable
+        Takes a temperature, a number and a generator, and returns draws of shape ``(n, d)``.
+    """
+
+    path: Path
+    draw: Callable[[float, int, np.random.Generator], np.ndarray]
+
+
+LOG_GAMMA = Target(pma.GeometricPath(log_gamma_terms), log_gamma_draws)
+MIXED = Target(pma.GeometricPath(mixed_terms), mixed_draws)
+
+
+def target_of(case: Case) -> Target:
+    """Return the target on which a kernel is tested."""
+    return MIXED if case in DISCRETE_TRANSITIONS else LOG_GAMMA
+
+
 def parametrize(argument: str, cases: list[Case]) -> pytest.MarkDecorator:
     """Run a test for every case of a list."""
     return pytest.mark.parametrize(argument, cases, ids=lambda case: case.name)

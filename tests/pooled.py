@@ -13,7 +13,7 @@ cases at five standard errors each, an error of four in every one of them passes
 All families together fail a correct package once in 10,000 choices of their seeds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,6 +99,10 @@ class Family:
         error = np.sum(np.asarray(self.error) ** -2.0) ** -0.5
         return float((stats.norm.isf(level() / 2) + stats.norm.isf(1 - POWER)) * error)
 
+    def shifted(self, shift: float | np.ndarray) -> "Family":
+        """Return the wrong twin whose estimates are off, shape ``()`` or ``(n,)``."""
+        return replace(self, estimate=self.estimate + shift)
+
     def check(self) -> None:
         """Fail with the worst cases unless the estimates are right."""
         z = self.scores
@@ -125,7 +129,7 @@ def relative_mean(log_weight: np.ndarray, log_evidence: float) -> tuple[float, f
 
 
 def whitened_rows(
-    name: str, values: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+    name: str, values: np.ndarray, table: np.ndarray, probability: np.ndarray
 ) -> dict[str, tuple[float, float, float]]:
     """Return independent rows of the means of dependent columns, in standard deviations.
 
@@ -134,9 +138,11 @@ def whitened_rows(
     name
         Beginning of the names of the rows.
     values : ndarray, shape (n, m)
-        Independent draws.
-    mean, covariance : ndarray, shapes (m,) and (m, m)
-        The exact ones of a draw.
+        Functions of independent draws of a state.
+    table, probability : ndarray, shapes (s, m) and (s,)
+        The functions at every state, and the probabilities of the states.
     """
+    mean = probability @ table
+    covariance = (probability[:, None] * (table - mean)).T @ (table - mean)
     z = np.linalg.solve(np.linalg.cholesky(covariance), values.mean(axis=0) - mean)
     return {f"{name}, {i}": (float(x), 0.0, len(values) ** -0.5) for i, x in enumerate(z)}

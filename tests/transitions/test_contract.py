@@ -1,6 +1,5 @@
 """The contract of transitions, for every kernel, and the defaults that a new kernel inherits."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -11,20 +10,19 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arguments import resolve
-from pymc_anneal.base.contracts import KernelState, LogTerms, Path, StepInfo, Transition
+from pymc_anneal.base.contracts import KernelState, LogTerms, StepInfo, Transition
 from pymc_anneal.pipeline.choose_transition import TRANSITIONS as NAMED
 from tests.cases import (
     DISCRETE_TRANSITIONS,
+    LOG_GAMMA,
     TRANSITIONS,
     USER_TRANSITIONS,
     Case,
     compiled_take,
-    log_gamma_draws,
     log_gamma_terms,
-    mixed_draws,
-    mixed_terms,
     parametrize,
     start,
+    target_of,
 )
 
 # As in the tests of invariance, so that each kernel is compiled once.
@@ -33,22 +31,8 @@ BETA = 0.6
 BETAS = np.array([0.0, 0.25, 1.0])
 
 
-@dataclass(frozen=True)
-class Target:
-    """A path with exact draws at every temperature."""
-
-    path: Path
-    draw: Callable[[float, int, np.random.Generator], np.ndarray]
-
-
-LOG_GAMMA = Target(pma.GeometricPath(log_gamma_terms), log_gamma_draws)
-MIXED = Target(pma.GeometricPath(mixed_terms), mixed_draws)
 CONTINUOUS = [*TRANSITIONS, *USER_TRANSITIONS]
 KERNELS = [*CONTINUOUS, *DISCRETE_TRANSITIONS]
-
-
-def target_of(case: Case) -> Target:
-    return MIXED if case in DISCRETE_TRANSITIONS else LOG_GAMMA
 
 
 def initial_state(case: Case, kernel: Transition, seed: int = 5) -> KernelState:

@@ -24,15 +24,13 @@ from pymc_anneal.transitions import hmc
 from pymc_anneal.transitions.metropolis import normal_and_uniform
 from tests.cases import (
     DISCRETE_TRANSITIONS,
+    LOG_GAMMA,
     TRANSITIONS,
     USER_TRANSITIONS,
     Case,
-    log_gamma_draws,
-    log_gamma_terms,
-    mixed_draws,
-    mixed_terms,
     parametrize,
     start,
+    target_of,
 )
 
 KERNELS = [*TRANSITIONS, *USER_TRANSITIONS, *DISCRETE_TRANSITIONS]
@@ -61,10 +59,8 @@ def consume_keys(kernel: Transition, path: pma.GeometricPath, position: np.ndarr
 
 @parametrize("case", KERNELS)
 def test_no_key_is_consumed_twice(case: Case) -> None:
-    discrete = case in DISCRETE_TRANSITIONS
-    path = pma.GeometricPath(mixed_terms if discrete else log_gamma_terms)
-    draw = mixed_draws if discrete else log_gamma_draws
-    consume_keys(case.make(), path, draw(BETA, 4, np.random.default_rng(1)))
+    target = target_of(case)
+    consume_keys(case.make(), target.path, target.draw(BETA, 4, np.random.default_rng(1)))
 
 
 @jax.tree_util.register_dataclass
@@ -84,7 +80,7 @@ class OneKey(pma.Transition):
 
 def test_a_key_that_is_consumed_twice() -> None:
     with pytest.raises(KeyReuseError):
-        consume_keys(OneKey(), pma.GeometricPath(log_gamma_terms), np.zeros((4, 2)))
+        consume_keys(OneKey(), LOG_GAMMA.path, np.zeros((4, 2)))
 
 
 def decisions(kernel: Transition, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
@@ -101,7 +97,7 @@ def decisions(kernel: Transition, monkeypatch: pytest.MonkeyPatch) -> list[tuple
         return correct(uniform, log_accept, proposal, current)
 
     monkeypatch.setattr(module, "accept_reject", recorded)
-    path, here = pma.GeometricPath(log_gamma_terms), np.tile([0.2, 0.5], (20_000, 1))
+    path, here = LOG_GAMMA.path, np.tile([0.2, 0.5], (20_000, 1))
     state = start(path, kernel, jax.random.key(3), here)
     jax.block_until_ready(kernel.at(BETA).step(jax.random.key(4), state, path, BETA))
     jax.effects_barrier()
