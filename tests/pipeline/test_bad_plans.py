@@ -63,7 +63,7 @@ def estimates(monkeypatch, single: float, plan: Plan | None, seed: int) -> np.nd
         candidate = replace(candidate, draw_reference=lambda _, n: np.zeros((n, 2)))
         own = (Seeds.spawn(s) for s in np.random.SeedSequence(seed).spawn(RUNS))
         runs = [run_forward(replace(session, seeds=s), candidate, KERNEL) for s in own]
-    return np.exp([ais(run.log_weight).log_evidence for run in runs])
+    return np.exp([ais(forward.run.log_weight).log_evidence for forward in runs])
 
 
 def is_unbiased(found: np.ndarray) -> bool:
