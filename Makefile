@@ -41,7 +41,8 @@ ONLY ?=
 MUTANTS_LOG ?=
 
 mutants: $(VENV)/installed-test  ## put small bugs into a copy, one by one, and print what no test sees
-	$(BIN)/python -m tests.mutants --only '$(ONLY)' $(if $(MUTANTS_LOG),--log $(MUTANTS_LOG))
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+		$(BIN)/python -m tests.mutants --only '$(ONLY)' $(if $(MUTANTS_LOG),--log $(MUTANTS_LOG))
 
 lint: $(VENV)/installed-dev  ## check formatting, lint rules and types, as CI does
 	$(BIN)/ruff format --check .

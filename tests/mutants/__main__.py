@@ -6,6 +6,7 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tests.mutants.first_failure import import_once
 from tests.mutants.run import run_all, unexplained
 from tests.mutants.table import MUTANTS
 
@@ -23,6 +24,7 @@ def main() -> int:
     if args.list:
         print("\n".join(m.name for m in mutants))  # noqa: T201
         return 0
+    import_once()
     outcomes = run_all(ROOT, mutants, args.workers, args.log)
     survivors = [o.name for o in outcomes if not o.killed_by]
     missing = [m.name for m in unexplained(mutants, outcomes)]

@@ -1,11 +1,7 @@
 """Run the tests of every mutant in a copy of the project."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 
@@ -16,14 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-import pytest
-
+from tests.mutants.first_failure import first_failure
 from tests.mutants.mutant import Mutant
 
-# Seconds after which a mutant counts as killed: its tests hang, or take ten times as long.
-TIMEOUT = 600.0
-# As `make test` runs them: programs run once and briefly.
-FLAGS = {"OPENBLAS_NUM_THREADS": "1", "XLA_FLAGS": "--xla_backend_optimization_level=1"}
 # Names that are not copied, at any depth: no test of the table needs them.
 _LEFT_OUT = (".git", ".venv*", ".*cache", "__pycache__", "docs", "benchmarks", "dist", "build")
 
@@ -59,37 +50,6 @@ def copies(root: Path, count: int) -> Iterator[list[Path]]:
             shutil.copytree(root, path, ignore=shutil.ignore_patterns(*_LEFT_OUT))
             (path / cache.name).symlink_to(cache.resolve())
         yield paths
-
-
-def first_failure(root: Path, tests: Sequence[str]) -> str:
-    """Run tests until one fails, and return its name; "" if all pass.
-
-    Raises
-    ------
-    RuntimeError
-        No test was run to its end: what was found says nothing about a bug.
-    """
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, **FLAGS, "PYTHONPATH": str(root)}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-            start_new_session=True,  # a test that Ctrl-C ends would seem to kill
-        )
-    except subprocess.TimeoutExpired:
-        return f"no end in {TIMEOUT:.0f} s"
-    if done.returncode == 0:
-        return ""
-    if done.returncode in (-signal.SIGKILL, pytest.ExitCode.NO_TESTS_COLLECTED):
-        raise RuntimeError(f"{command} ended with status {done.returncode}: no test was run.")
-    lines = [x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
-    return lines[0].split(" - ")[0] if lines else f"pytest ends with status {done.returncode}"
 
 
 def run_mutant(root: Path, mutant: Mutant) -> Outcome:
