@@ -1,12 +1,15 @@
 """One annealing step by hand, and the record of the particles at the rungs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.annealing import step
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.annealing.step_statistics import Stats
@@ -80,3 +83,42 @@ class TestLadder:
                 np.testing.assert_allclose(ladder.log_ratio_down[i].ravel(), down, rtol=1e-12)
         assert (ladder.log_ratio_up[-1] == 0).all()
         assert (ladder.log_ratio_down[0] == 0).all()
+
+    def test_every_column_is_at_its_temperature(self) -> None:
+        """On a path whose ratio and velocity are those temperatures."""
+        (block,) = make_blocks(1)
+        with jax.enable_x64(True):
+            key = jax.random.key(1)
+            carry, _ = step.start_carry(PATH, block.transition, key, block.position, CHAINS)
+            rung = jax.device_get(
+                step.record_rung(_Temperatures(), carry, np.array([0.25, 0.5, 0.75]), False)
+            )
+        assert rung.log_ratio_down[0] == 0.25 + 100 * 0.5
+        assert rung.velocity[0] == 0.5
+        assert rung.log_ratio_up[0] == 0.5 + 100 * 0.75
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Temperatures:
+    """What `record_rung` asks of a path, answered by the temperatures of the question."""
+
+    def log_ratio(self, terms, start, stop):
+        return jnp.full(CHAINS * PARTICLES, start + 100 * stop)
+
+    def velocity(self, terms, beta):
+        return jnp.full(CHAINS * PARTICLES, beta)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_no_key_is_consumed_twice(backward: bool) -> None:
+    """Moves and resampling have keys of their own; JAX raises an error for one consumed twice."""
+    (block,) = make_blocks(1)
+    betas = np.linspace(0, 1, step.CHUNK + 1)
+    with jax.enable_x64(True), jax.debug_key_reuse(True):
+        key, state = jax.random.key(1), block.position
+        carry, _ = step.start_carry(PATH, block.transition, key, state, CHAINS)
+        step.advance(
+            PATH, block.transition, carry, jax.random.key(2), betas, 0, 2, 0.5,
+            chains=CHAINS, backward=backward, resampling=not backward,
+        )  # fmt: skip

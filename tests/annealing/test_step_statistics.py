@@ -15,7 +15,9 @@ from pymc_anneal.annealing.step_statistics import (
     discrepancies,
     discrepancy,
     merge_stats,
+    reduce_step,
 )
+from pymc_anneal.base.contracts import StepInfo
 from tests.annealing.log_gamma_blocks import CHAINS, KERNEL, PATH, make_blocks
 from tests.cases import log_gamma_draws, log_gamma_evidence
 
@@ -32,6 +34,33 @@ def test_last_row_is_the_estimate() -> None:
     np.testing.assert_allclose(result.stats.log_w[-1], log_w, rtol=1e-12)
     squared = np.logaddexp.reduce(2 * result.log_weight, axis=1)
     np.testing.assert_allclose(result.stats.log_w_squared[-1], squared, rtol=1e-12)
+
+
+def test_sums_by_hand() -> None:
+    """Two chains of three particles with uneven weights, one of zero, and two NaN proposals."""
+    w, u = (
+        np.array([[1.0, 2.0, 4.0], [3.0, 0.5, 1.0]]),
+        np.array([[2.0, 0.5, 1.0], [0.0, 3.0, 5.0]]),
+    )
+    v = np.array([[1.0, -2.0, 3.0], [-np.inf, 0.5, -1.5]])
+    accept, nan = np.linspace(0.1, 0.6, 6), np.array([0.0, 1.0, 1.0, 0.0, 0.0, 0.5])
+    with jax.enable_x64(True), np.errstate(divide="ignore"):
+        weight, increment, velocity = (jnp.asarray(a.ravel()) for a in (np.log(w), np.log(u), v))
+        info = StepInfo(jnp.asarray(accept), jnp.asarray(nan), jnp.zeros((6, 1)))
+        sums = reduce_step(weight, increment, velocity, info, chains=2)
+    share = w * u / (w * u).sum(axis=1, keepdims=True)
+    v[1, 0] = 0  # its weight is zero
+    by_hand = {
+        "log_w": np.log((w * u).sum(axis=1)),
+        "log_w_squared": np.log(((w * u) ** 2).sum(axis=1)),
+        "log_wu_squared": np.log((w * u**2).sum(axis=1)),
+        "velocity": (share * v).sum(axis=1),
+        "velocity_squared": (share * v**2).sum(axis=1),
+        "accept_rate": [0.2, 0.5],
+        "nan": [2.0, 0.5],
+    }
+    for name, values in by_hand.items():
+        np.testing.assert_allclose(getattr(sums, name), values, rtol=1e-12, err_msg=name)
 
 
 def test_velocity_is_an_expectation_at_beta() -> None:

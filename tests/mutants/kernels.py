@@ -5,7 +5,7 @@ from tests.mutants.mutant import Rows
 ROWS: Rows = [
     (
         "annealing/step_statistics",
-        "tests/annealing/test_step_statistics.py tests/annealing/test_loop.py",
+        "tests/annealing/test_step_statistics.py tests/annealing/test_step.py",
         [
             ("new = log_weight + log_u", "new = log_weight"),
             ("2 * new, new + log_u]), axis=2)", "2 * new, new]), axis=2)"),
@@ -44,7 +44,7 @@ ROWS: Rows = [
     ),
     (
         "annealing/step",
-        "tests/annealing/test_resampling.py::TestUnbiased tests/rbm/test_sample_ais.py::TestResampled",
+        "tests/annealing/test_step.py tests/annealing/test_resampling.py::TestUnbiased tests/rbm/test_sample_ais.py::TestResampled",
         [
             ("state, info = transition.step(key_move, state, path, stop)", "state, info = transition.step(key_move, state, path, start)"),
             ("resample_populations(\n        key_resample, carry", "resample_populations(\n        key_move, carry"),

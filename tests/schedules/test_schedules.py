@@ -10,6 +10,7 @@ import pymc_anneal as pma
 from pymc_anneal.schedules.named import SCHEDULES as NAMED
 from pymc_anneal.schedules.named import resolve_schedule
 from pymc_anneal.schedules.optimal_binned import optimal_binned_from_lengths
+from pymc_anneal.schedules.variational import _make_strictly_increasing
 from tests.cases import Case, parametrize
 from tests.schedule_cases import INNER_SCHEDULES, SCHEDULES
 
@@ -224,6 +225,13 @@ class TestDecelerate:
     def test_short_steps_are_unchanged(self) -> None:
         schedule = pma.sigmoid_schedule(20)
         np.testing.assert_allclose(pma.decelerate(schedule, 0.9), schedule, atol=1e-14)
+
+    @pytest.mark.parametrize("betas", [[0, 0, 0.5, 0.5, 1, 1], [0, 0.5, 0.5, 0.5, 1]])
+    def test_values_that_rounding_made_equal(self, betas: list[float]) -> None:
+        result = _make_strictly_increasing(np.array(betas, dtype=float))
+        assert (np.diff(result) > 0).all()
+        np.testing.assert_allclose(result, betas, atol=1e-15)
+        assert (result[0], result[-1]) == (0, 1)
 
     def test_smallest_max_step_is_linear(self) -> None:
         result = pma.decelerate(pma.power_schedule(20), 1 / 20)
