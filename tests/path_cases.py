@@ -138,7 +138,8 @@ def _spline(statistics: str, terms) -> MomentSplinePath:
     return MomentSplinePath(family, np.array([0.0, 0.25, 0.7, 1.0]), natural)
 
 
-_Q, _LEVEL = 0.8, -2.0
+# The level is that of the middle of the draws: exponents of both signs.
+_Q, _LEVEL = 0.8, -4.3
 
 
 def _q_average(log_start, log_end, beta):

@@ -34,6 +34,7 @@ FAMILIES = (
     "invariance: variances",
     "invariance: discrete",
     "invariance: machines",
+    "invariance: reversals",
     "draws: references",
     "draws: prior means",
     "draws: prior variances",

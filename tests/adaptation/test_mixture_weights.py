@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from scipy import stats
+
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fitted_reference import draw_start
@@ -54,6 +56,24 @@ def fitted(path: ReferencePath, draws: np.ndarray, least: float) -> np.ndarray:
 
 def test_weights_become_those_of_the_target(path: ReferencePath, draws: np.ndarray) -> None:
     np.testing.assert_allclose(fitted(path, draws, 0.2), [TRUE, 1 - TRUE], atol=0.03)
+
+
+def test_by_hand(path: ReferencePath, draws: np.ndarray) -> None:
+    """Five iterations of Cappe et al. (2008), eq. 14, with the share of the prior."""
+    mixture, normal = path.reference, stats.norm.pdf
+    each = np.exp(mixture.evaluate_components(draws)) / mixture.weight[:, None]
+    prior = normal(draws, 0, PRIOR_SD).prod(axis=1)
+    modes = [normal(draws, centre, 1).prod(axis=1) for centre in CENTRES]
+    target, weight = TRUE * modes[0] + (1 - TRUE) * modes[1], mixture.weight
+    importance = target / (PRIOR_SHARE * prior + (1 - PRIOR_SHARE) * weight @ each)
+    importance /= importance.sum()
+    for _ in range(5):
+        reference = PRIOR_SHARE * prior + (1 - PRIOR_SHARE) * weight @ each
+        weight = (weight[:, None] * each / reference) @ importance
+        weight = weight / weight.sum()
+    np.testing.assert_allclose(
+        fitted(path, draws, 1e-9), weight.reshape(2, 2).sum(axis=1), rtol=1e-9
+    )
 
 
 def test_no_component_is_given_up(path: ReferencePath, draws: np.ndarray) -> None:

@@ -1,5 +1,7 @@
 """Particle systems: the length of a step, resampling, moves."""
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +9,9 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.particles import ParticleSystem
+from pymc_anneal.adaptation.particles import ParticleSystem, _move_twice
 from pymc_anneal.adaptation.tuning import Candidate
-from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.contracts import KernelState, LogTerms, NanDensityError, StepInfo
 from tests.adaptation.normal_path import normal_path
 from tests.cases import GIBBS, ON_RATE, WALK, mixed_draws, mixed_terms
 
@@ -85,6 +87,61 @@ class TestResample:
         resampled = particles.resample(PATH, 0.5, np.zeros(N), np.random.default_rng(2))
         # The balance of sd(x) = 1 and sd(gradient) = 1 + 0.5 / 0.25 = 3, see preconditioner.py.
         assert resampled.tuner.parts[0].scale[0] == pytest.approx(3**-0.5, rel=1e-6)
+
+    def test_copies_by_hand(self) -> None:
+        """Up to each particle, copies are proportional to the weights to within one copy."""
+        particles = create(PATH, pma.RandomWalkMetropolis())
+        log_u = np.random.default_rng(3).normal(size=N)
+        resampled = particles.resample(PATH, 0.5, log_u, np.random.default_rng(2))
+        position = np.asarray(particles.state.position)[:, 0]
+        order = np.argsort(position)
+        index = order[np.searchsorted(position[order], resampled.state.position[:, 0])]
+        copies = np.cumsum(np.bincount(index, minlength=N))
+        share = np.cumsum(np.exp(log_u)) / np.exp(log_u).sum()
+        assert np.abs(copies - N * share).max() < 1.001
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Autoregression(pma.Transition):
+    """A process of first order, of evaluations that are counted as three."""
+
+    rho: float
+
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        return np.full(len(betas), 3)
+
+    def step(self, key, state, path, beta):
+        noise = jax.random.normal(key, state.position.shape)
+        position = self.rho * state.position + jnp.sqrt(1 - self.rho**2) * noise
+        info = StepInfo(jnp.ones(len(position)), jnp.zeros(len(position)), position)
+        return KernelState(position, path.evaluate(position), ()), info
+
+
+class TestMoveTwice:
+    # The velocity is the coordinate itself.
+    path = pma.GeometricPath(lambda x: LogTerms(-0.5 * (x**2).sum(), x[0]))
+
+    def test_autocorrelations(self) -> None:
+        particles = create(self.path, Autoregression(0.8))
+        _, moves = _move_twice(
+            self.path, Autoregression(0.8), particles.state, jax.random.key(1), 0.5, 0
+        )
+        assert float(moves.first) == pytest.approx(0.8, abs=0.04)
+        assert float(moves.second) == pytest.approx(0.64, abs=0.05)
+
+    def test_every_candidate_has_its_own_random_numbers(self) -> None:
+        """Moves without memory end elsewhere after the second candidate."""
+        particles, key = create(self.path, Autoregression(0.0)), jax.random.key(1)
+        once, twice = (
+            particles.move_and_tune(self.path, 0.5, key, count * [Candidate(0, 0)])
+            for count in (1, 2)
+        )
+        assert (once.state.position != twice.state.position).all()
+
+    def test_evaluations(self) -> None:
+        particles = create(self.path, Autoregression(0.0))
+        assert particles.evaluations(5 * [Candidate(0, 0)]) == 2 * 5 * 3 * N
 
 
 class TestMoveAndTune:

@@ -53,10 +53,10 @@ class TestMakePlan:
         seconds = 2e-6 * result.steps * result.particles
         assert result.predicted_seconds == pytest.approx(seconds, rel=1e-12)
 
-    def test_the_target_is_met(self) -> None:
+    def test_the_target_is_met_with_a_margin(self) -> None:
         for target in (0.5, 0.1, 0.01, 0.001):
             result = plan(target_mcse=target)
-            assert result.predicted_mcse <= target * (1 + 1e-9)
+            assert result.predicted_mcse <= 0.8 * target * (1 + 1e-9)
 
     def test_more_variance_takes_more_steps(self) -> None:
         steps = [plan(variance=v).steps for v in (0.001, 0.5, 2.0, 8.0)]

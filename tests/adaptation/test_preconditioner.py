@@ -44,6 +44,15 @@ def test_weights_count() -> None:
     np.testing.assert_allclose(found, covariance, rtol=0.1, atol=0.1)
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+def test_uneven_weights(gradients: bool) -> None:
+    """Draws of N(0, 4) that are weighted to N(1, 1)."""
+    position = np.random.default_rng(4).normal(0, 2, size=(40_000, 2))
+    weight = np.exp((position**2 / 8 - (position - 1) ** 2 / 2).sum(axis=1))
+    scale = estimate_scale(position, weight, 1 - position if gradients else None)
+    np.testing.assert_allclose(covariance_of(scale), np.eye(2), atol=0.05)
+
+
 def test_one_coordinate() -> None:
     position, gradient, covariance = gaussian(dim=1, count=300)
     scale = estimate_scale(position, np.ones(300), gradient)

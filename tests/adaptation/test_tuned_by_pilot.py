@@ -41,14 +41,10 @@ class TestOneKernel:
         later = pilot.accept_rate[len(pilot.accept_rate) // 3 :]
         assert np.mean(later) == pytest.approx(kernel.target_accept, abs=0.15)
 
-    # Not HMC, whose acceptance oscillates with the length of the trajectory.
-    @pytest.mark.parametrize(
-        ("kernel", "targets"),
-        [(pma.MALA, (0.4, 0.8)), (pma.RandomWalkMetropolis, (0.2, 0.5))],
-        ids=["MALA", "RandomWalkMetropolis"],
-    )
-    def test_a_higher_target_gives_a_smaller_step(self, kernel, targets) -> None:
-        pilots = [normal_pilot(kernel(n_steps=4, target_accept=t), dim=10) for t in targets]
+    def test_a_higher_target_gives_a_smaller_step(self) -> None:
+        """Not of HMC, whose acceptance oscillates with the length of the trajectory."""
+        kernels = [pma.RandomWalkMetropolis(n_steps=4, target_accept=t) for t in (0.2, 0.5)]
+        pilots = [normal_pilot(kernel, dim=10) for kernel in kernels]
         low, high = (float(p.transition.at(1.0).step_size) for p in pilots)
         assert low > 1.4 * high
 
@@ -81,7 +77,7 @@ class TestOneKernel:
         if name == "n_steps":
             assert (pilot.cost == 2 * 5 + 1).all()
 
-    @parametrize("case", TRANSITIONS)
+    @parametrize("case", [c for c in TRANSITIONS if c.name in ("hmc", "blackjax_hmc")])
     def test_a_kernel_without_free_parameters_is_used_as_it_is(self, case: Case) -> None:
         kernel = case.make()
         position = log_gamma_draws(0.0, 500, np.random.default_rng(3))

@@ -148,7 +148,7 @@ class TestKernelTuning:
         once = create(pma.HMC()).update(5, 2.0, 0.9, 0.0)
         twice = once.update(5, 3.0, 0.9, 0.0)
         assert once.scores[5] == 2.0
-        assert 2.0 < twice.scores[5] < 3.0
+        assert twice.scores[5] == pytest.approx(0.7 * 2.0 + 0.3 * 3.0)
 
     def test_it_moves_to_the_best_neighbouring_level(self) -> None:
         tuning = create(pma.HMC())
@@ -191,6 +191,16 @@ class TestTuner:
     def test_cost_is_that_of_all_parts(self) -> None:
         tuner = Tuner.create(self.transition, POSITION)
         assert tuner.cost == tuner.build().cost(np.zeros(1))[0]
+
+    def test_the_score_is_the_cost_of_an_independent_move(self) -> None:
+        """Of the whole transition, with the level of the candidate."""
+        tuner = Tuner.create(self.transition, POSITION)
+        moves = MoveDiagnostics(np.full(3, 0.9), np.zeros(3), 0.8, 0.64)
+        cost = {k: tuner.build(Candidate(0, k)).cost(np.zeros(1))[0] for k in (5, 8)}
+        assert cost[5] != cost[8]
+        for level in cost:
+            found = tuner.update(Candidate(0, level), moves).parts[0].scores[level]
+            assert found == pytest.approx(np.log(cost[level] * autocorrelation_time(0.8, 0.64)))
 
     def test_only_moves_at_the_current_level_count_for_the_autocorrelation_time(self) -> None:
         tuner = Tuner.create(pma.HMC(), POSITION)

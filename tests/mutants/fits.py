@@ -76,7 +76,7 @@ ROWS: Rows = [
     ),
     (
         "adaptation/fitted_reference",
-        "tests/adaptation/test_fit_mixture.py tests/adaptation/test_mixture_weights.py",
+        "tests/adaptation/test_fitted_reference.py tests/adaptation/test_fit_mixture.py",
         [
             ("max(from_draws, _log_mean(log_ratio_particles) - log_z, 0.0)", "max(from_draws, 0.0)"),
             ("_log_mean(2 * log_ratio_draws) - 2 * log_z", "_log_mean(2 * log_ratio_draws) - log_z"),

@@ -95,7 +95,7 @@ ROWS: Rows = [
     ),
     (
         "transitions/generalized_hmc",
-        "tests/transitions/test_moments.py tests/transitions/test_invariance.py",
+        "tests/transitions/test_reversal.py tests/transitions/test_moments.py",
         [
             ("jnp.sqrt(1 - self.momentum_persistence**2)", "(1 - self.momentum_persistence)"),
             ("path.evaluate(position), -end)", "path.evaluate(position), end)"),
@@ -105,7 +105,7 @@ ROWS: Rows = [
     ),
     (
         "transitions/generalized_hmc",
-        "tests/pipeline/test_reverse.py::test_both_directions tests/pipeline/test_reverse.py::TestSampleAis::test_generalized_hmc",
+        "tests/transitions/test_reversal.py tests/pipeline/test_reverse.py::test_both_directions",
         [
             ("flip_momentum(state), path, beta)", "state, path, beta)"),
             ("return ReversedGeneralizedHMC(self)", "return self"),
@@ -113,7 +113,7 @@ ROWS: Rows = [
     ),
     (
         "transitions/mala",
-        "tests/transitions/test_moments.py",
+        "tests/transitions/test_reversal.py tests/transitions/test_moments.py",
         [
             ("0.5 * self.step_size, apply", "self.step_size, apply"),
             ("0.5 * (back**2 - noise**2)", "0.5 * (noise**2 - back**2)"),
@@ -133,7 +133,7 @@ ROWS: Rows = [
     ),
     (
         "transitions/metropolis",
-        "tests/transitions/test_random_numbers.py tests/transitions/test_discrete_invariance.py::test_sweeps_are_not_their_own_reversal",
+        "tests/transitions/test_random_numbers.py tests/transitions/test_discrete_invariance.py::test_reversal",
         [
             ("state, info = move(jax.random.fold_in(key, i), state)\n", "state, info = move(key, state)\n"),
             ("move(jax.random.fold_in(key, i), state, at)", "move(key, state, at)"),

@@ -44,6 +44,9 @@ def test_each_side_has_its_own_delta() -> None:
     transform = TailTransform.from_draws(quantiles(stats.lognorm(0.7)))
     assert transform.upper[0] < 5
     assert transform.lower[0] > 1e3
+    below, above = (transform(np.array([[1 + x]]))[0, 0] for x in (-0.5, 4.0))
+    assert below == pytest.approx(0.5, abs=1e-3)  # unchanged; the median is 1
+    assert 2 < above < 4
 
 
 def test_constant_coordinate() -> None:

@@ -53,11 +53,13 @@ def test_coordinates_of_a_block_are_sorted() -> None:
     assert pma.BlockTransition(HMC, [3, 0]).moved_coordinates == (0, 3)
 
 
-@pytest.mark.parametrize("coordinates", [(), (0,), (1, 2), (0, 3), (0, 1, 2, 3)], ids=str)
+@pytest.mark.parametrize(
+    "coordinates", [(), (0,), (1, 2), (0, 3), (0, 1, 3, 5), (0, 1, 2, 3, 4, 5)], ids=str
+)
 def test_columns_are_merged(coordinates: tuple[int, ...]) -> None:
-    whole = jnp.zeros((2, 4))
+    whole = jnp.zeros((2, 6))
     part = jnp.arange(1.0, 1 + 2 * len(coordinates)).reshape(2, len(coordinates))
-    expected = np.zeros((2, 4))
+    expected = np.zeros((2, 6))
     expected[:, list(coordinates)] = part
     np.testing.assert_array_equal(merge_columns(whole, part, coordinates), expected)
 

@@ -1,6 +1,7 @@
 """The contract of transitions, for every kernel, and the defaults that a new kernel inherits."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -35,9 +36,10 @@ CONTINUOUS = [*TRANSITIONS, *USER_TRANSITIONS]
 KERNELS = [*CONTINUOUS, *DISCRETE_TRANSITIONS]
 
 
-def initial_state(case: Case, kernel: Transition, seed: int = 5) -> KernelState:
-    position = target_of(case).draw(BETA, PARTICLES, np.random.default_rng(seed))
-    return start(target_of(case).path, kernel, jax.random.key(seed), position)
+@cache
+def initial_state(case: Case) -> KernelState:
+    position = target_of(case).draw(BETA, PARTICLES, np.random.default_rng(5))
+    return start(target_of(case).path, case.make(), jax.random.key(5), position)
 
 
 def step(
@@ -64,7 +66,7 @@ def _double_precision():
 class TestStep:
     def test_shapes_and_types_stay_the_same(self, case: Case) -> None:
         kernel = case.make()
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         new, info = step(case, kernel, state)
         assert isinstance(new, KernelState)
         assert isinstance(info, StepInfo)
@@ -76,7 +78,7 @@ class TestStep:
 
     def test_acceptance_is_a_probability(self, case: Case) -> None:
         kernel = case.make()
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         new, info = step(case, kernel, state)
         assert ((info.accept_rate >= 0) & (info.accept_rate <= 1 + 1e-12)).all()
         assert not info.nan.any()
@@ -84,21 +86,21 @@ class TestStep:
 
     def test_terms_belong_to_the_position(self, case: Case) -> None:
         kernel = case.make()
-        new, _ = step(case, kernel, initial_state(case, kernel))
+        new, _ = step(case, kernel, initial_state(case))
         expected = target_of(case).path.evaluate(new.position)
         for a, b in zip(new.terms, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
     def test_the_key_determines_the_result(self, case: Case) -> None:
         kernel = case.make()
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         first, again, other = (step(case, kernel, state, seed)[0].position for seed in (8, 8, 9))
         assert (first == again).all()
         assert (first != other).any()
 
     def test_particles_are_independent(self, case: Case) -> None:
         kernel, target = case.make(), target_of(case)
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         elsewhere = target.draw(BETA, 1, np.random.default_rng(1))[0]
         position = state.position.at[0].set(elsewhere)
         other = KernelState(position, target.path.evaluate(position), state.auxiliary)
@@ -107,7 +109,7 @@ class TestStep:
 
     def test_other_coordinates_do_not_move(self, case: Case) -> None:
         kernel = case.make()
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         new = step(case, kernel, state)[0]
         moves = [part.moved_coordinates for part in kernel.parts]
         moved = {j for m in moves for j in (range(state.position.shape[1]) if m is None else m)}
@@ -116,7 +118,7 @@ class TestStep:
 
     def test_whole_numbers_stay_whole(self, case: Case) -> None:
         kernel = case.make()
-        position = step(case, kernel, initial_state(case, kernel))[0].position
+        position = step(case, kernel, initial_state(case))[0].position
         for part in kernel.parts:
             if part.moves_integers:
                 values = np.asarray(position)[:, list(part.moved_coordinates)]
@@ -170,14 +172,14 @@ class TestMethods:
         kernel = case.make()
         at = kernel.at(BETA)
         assert_equal(at.at(BETA), at)
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         assert_equal(step(case, at, state)[0], step(case, kernel, state)[0])
 
     def test_step_by_part_is_the_same_move(self, case: Case) -> None:
         kernel, path = case.make().at(BETA), target_of(case).path
         if type(kernel).step_by_part is Transition.step_by_part:
             return  # the default is the step itself
-        state, key = initial_state(case, kernel), jax.random.key(6)
+        state, key = initial_state(case), jax.random.key(6)
 
         @jax.jit
         def by_part(kernel: Transition, key: jax.Array, state: KernelState):
@@ -195,7 +197,7 @@ class TestMethods:
         leaves, structure = jax.tree.flatten(kernel)
         assert all(hasattr(leaf, "dtype") or isinstance(leaf, int | float) for leaf in leaves)
         again = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in leaves])
-        state = initial_state(case, kernel)
+        state = initial_state(case)
         first, second = (step(case, k, state, 10)[0].position for k in (kernel, again))
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-9)
 

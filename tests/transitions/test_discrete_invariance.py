@@ -242,7 +242,7 @@ def is_unbiased(path: pma.GeometricPath, kernel: Transition, steps: int) -> bool
 
 @parametrize("case", DISCRETE_TRANSITIONS)
 def test_unbiased(case: Case) -> None:
-    for steps in range(1, 6):
+    for steps in (1, 4):
         assert is_unbiased(PATH, case.make(), steps)
 
 

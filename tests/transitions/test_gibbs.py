@@ -35,6 +35,15 @@ def test_a_particle_of_density_zero_stays() -> None:
     np.testing.assert_array_equal(info.accept_rate, 0.0)
 
 
+def test_acceptance_is_the_probability_of_another_value() -> None:
+    path = pma.GeometricPath(lambda x: LogTerms(jnp.zeros(()), 4.0 * x[0]))
+    kernel = pma.Gibbs([0], [(0, 1)])
+    state = start(path, kernel, jax.random.key(0), np.array([[0.0], [1.0]]))
+    _, info = compiled_take(kernel, jax.random.key(1), state, path, jnp.asarray(0.5))
+    one = 1 / (1 + np.exp(-2.0))
+    np.testing.assert_allclose(info.accept_rate, [one, 1 - one], rtol=1e-12)
+
+
 @pytest.mark.parametrize("values", [9, 10, 20])
 def test_supports_of_more_than_one_batch(values: int) -> None:
     # One draw from the conditional of the only coordinate is a draw of the density.

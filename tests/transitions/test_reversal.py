@@ -1,0 +1,107 @@
+"""Kernels of continuous variables and their reversals: pairs in equilibrium, swapped.
+
+With ``x ~ f_beta`` and ``y ~ T(. | x)``, the pairs ``(y, x)`` are those of the reversed kernel,
+which Grosse, Ghahramani & Adams (2015) run from the target to the start. Auxiliary variables
+belong to the state. Products of the coordinates before and after a move are compared, whitened by
+their covariance; kernels of discrete variables are counted in `test_discrete_invariance.py`.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scipy import special
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.contracts import Transition
+from tests.cases import (
+    LOG_GAMMA,
+    TRANSITIONS,
+    USER_TRANSITIONS,
+    compiled_take,
+    log_gamma_draws,
+    log_gamma_marginal,
+    start,
+)
+from tests.pooled import Family, family
+
+# As in the tests of invariance, so that each kernel is compiled once.
+PARTICLES, BETA = 20_000, 0.6
+KERNELS = [*TRANSITIONS, *USER_TRANSITIONS]
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def normal_scores(position: jax.Array, auxiliary: object) -> np.ndarray:
+    """Return the state as standard normal variables, shape ``(n, width)``."""
+    columns = [log_gamma_marginal(BETA, j).cdf(np.asarray(position)[:, j]) for j in range(2)]
+    momentum = [np.asarray(leaf) for leaf in jax.tree.leaves(auxiliary)]
+    return np.column_stack([special.ndtri(np.column_stack(columns)), *momentum])
+
+
+def products(kernel: Transition, seed: int, swapped: bool) -> np.ndarray:
+    """Return products of the coordinates before and after a move, shape ``(n, width^2)``."""
+    position = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(seed))
+    state = start(LOG_GAMMA.path, kernel, jax.random.key(seed), position)
+    key = jax.random.key(1000 + seed)
+    new, _ = compiled_take(kernel, key, state, LOG_GAMMA.path, jnp.asarray(BETA))
+    pair = [normal_scores(s.position, s.auxiliary) for s in (state, new)]
+    before, after = reversed(pair) if swapped else pair
+    return (before[:, :, None] * after[:, None, :]).reshape(PARTICLES, -1)
+
+
+def rows(name: str, kernel: Transition, reversal: Transition, seed: int) -> dict[str, tuple]:
+    """Return whitened differences between a kernel and the swapped pairs of another one."""
+    first, second = products(kernel, seed, False), products(reversal, seed + 1, True)
+    covariance = (np.cov(first.T) + np.cov(second.T)) / PARTICLES
+    z = np.linalg.solve(np.linalg.cholesky(covariance), first.mean(axis=0) - second.mean(axis=0))
+    return {f"{name} {i}": (float(x), 0.0, 1.0) for i, x in enumerate(z)}
+
+
+def reversals() -> Family:
+    found = {}
+    for number, case in enumerate(KERNELS):
+        kernel = case.make()
+        found |= rows(case.name, kernel, kernel.reversal(), 2 * number)
+    return family("invariance: reversals", found)
+
+
+def test_pairs_are_swapped() -> None:
+    reversals().check()
+
+
+def test_momentum_is_not_its_own_reversal() -> None:
+    kernel = pma.GeneralizedHMC(1.3, 2, 0.6, momentum_persistence=0.7)
+    twin = family("invariance: reversals", rows("same", kernel, kernel, 1))
+    assert not twin.agrees
+
+
+def test_momentum_goes_on_where_proposals_are_accepted() -> None:
+    """Without the flip after a move, trajectories turn back, and nothing else tells."""
+    kernel = pma.GeneralizedHMC(0.05, 1, 0.6, momentum_persistence=0.99)
+    position = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(1))
+    states = [start(LOG_GAMMA.path, kernel, jax.random.key(1), position)]
+    for i in range(2):
+        key = jax.random.key(2 + i)
+        new, _ = compiled_take(kernel, key, states[-1], LOG_GAMMA.path, jnp.asarray(BETA))
+        states.append(new)
+    first, second = (np.asarray(b.position - a.position) for a, b in zip(states[:-1], states[1:], strict=True))
+    assert np.corrcoef(first.ravel(), second.ravel())[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("kernel", [pma.HMC, pma.GeneralizedHMC, pma.MALA])
+def test_rejections_vanish_faster_than_the_step(kernel: type[Transition]) -> None:
+    """As ``eps^3`` for MALA, ``eps^4`` for HMC; as ``eps^1`` with a drift of another density."""
+    position, rejected = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(1)), []
+    for size in (0.2, 0.4):
+        step = kernel(size, 1, 0.6)
+        state = start(LOG_GAMMA.path, step, jax.random.key(1), position)
+        _, info = compiled_take(step, jax.random.key(2), state, LOG_GAMMA.path, jnp.asarray(BETA))
+        rejected.append(1 - float(info.accept_rate.mean()))
+    assert rejected[1] > 2**2.5 * rejected[0]
