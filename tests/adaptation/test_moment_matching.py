@@ -12,8 +12,13 @@ import pymc_anneal as pma
 from pymc_anneal.adaptation.moment_matching import (
     MomentMatchingError,
     MomentSpline,
+    _Limits,
+    _move_along,
+    _segment,
+    _SolverState,
     fit_moment_spline,
 )
+from pymc_anneal.adaptation.particles import ParticleSystem
 from pymc_anneal.adaptation.pilot import run_pilot
 from pymc_anneal.base.contracts import LogTerms
 
@@ -77,6 +82,24 @@ class TestNormal:
             for path in (pma.GeometricPath(log_terms), fitted(statistics).path)
         ]
         assert lengths[1] < {"linear": 0.95, "squares": 0.9}[statistics] * lengths[0]
+
+
+def test_a_step_that_is_too_long_is_taken_in_part() -> None:
+    """From the prior to the posterior at once: the particles are those of the new parameters."""
+    family = fitted("linear").path.family
+    path = _segment(family, np.zeros((2, family.size)))
+    particles = ParticleSystem.create(path, pma.HMC(), jax.random.key(1), ends()[0])
+    limits = _Limits(np.full(family.size, -np.inf), np.full(family.size, np.inf))
+    rng, origin = np.random.default_rng(1), np.zeros(family.size)
+    state = _SolverState(family, limits, origin, particles, jax.random.key(2), rng, np.inf)
+    moved = _move_along(state, family.posterior)
+    power = moved.natural[0]
+    assert 0 < power < 0.1
+    np.testing.assert_allclose(moved.natural, power * family.posterior)
+    precision = 1 + power * (PRECISION - 1)
+    mean = power * (PRECISION - 1) * AWAY / precision
+    found = np.asarray(moved.particles.state.position)
+    assert np.abs(found.mean(axis=0) - mean).max() < 6 / np.sqrt(precision * 0.7 * len(found))
 
 
 def test_too_few_evaluations() -> None:

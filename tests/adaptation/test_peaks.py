@@ -102,6 +102,8 @@ def test_draws_near_centres() -> None:
     assert len(draws) == 1000
     assert np.abs(first).max() < 5
     assert np.abs(second - [50, -50]).max() < 5
+    spread = 0.5 ** np.arange(1.0, 3.5, 0.5)  # the scales in turn
+    assert first.std() == pytest.approx(np.sqrt((spread**2).mean()), rel=0.1)
 
 
 class TestClimb:

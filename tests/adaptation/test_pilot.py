@@ -1,5 +1,7 @@
 """The pilot: it ends at beta = 1, measures the path, and refuses densities without a path."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,6 +46,15 @@ class TestPath:
         # Its few long steps are chords: they fall short of the curve by a quarter at most.
         exact = normal_barrier(1, 1.0, 3.0, 0.5)
         assert 0.7 * exact < pilot.barrier < 1.05 * exact
+
+    def test_parameters_are_those_of_the_temperatures(self, pilot: Pilot) -> None:
+        betas = pilot.transition.betas
+        np.testing.assert_array_equal(betas[betas <= 1], pilot.betas[1:])
+
+    def test_error_of_the_evidence_by_hand(self, pilot: Pilot) -> None:
+        """Slow moves leave the particles of a step dependent; fast ones do not count as more."""
+        made = replace(pilot, discrepancy=np.log([2.0, 3.0, 2.0]), tau=np.array([4.0, 1.0, 0.5]))
+        assert made.log_z_mcse == pytest.approx(np.sqrt((4 + 2 + 1) / PARTICLES))
 
     def test_log_evidence_is_near(self, pilot: Pilot) -> None:
         exact = normal_evidence(1, 1.0, 3.0, 0.5)

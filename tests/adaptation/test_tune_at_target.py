@@ -19,7 +19,10 @@ def test_it_finds_the_step_size_of_the_target(spread) -> None:
     tuned = tune_at_target(survey, path, pma.HMC(), position, np.random.SeedSequence(2))
     assert tuned.evaluations > survey.evaluations
     assert tuned.betas is survey.betas
-    np.testing.assert_array_equal(tuned.cost[:-1], survey.cost[:-1])
+    for name in ("tau", "cost", "accept_rate"):
+        now, before = getattr(tuned, name), getattr(survey, name)
+        assert now.shape == before.shape
+        np.testing.assert_array_equal(now[:-1], before[:-1])
     assert tuned.position.std() == pytest.approx(sd, rel=0.15)
     assert 0.6 < tuned.accept_rate[-1] < 0.99
     assert tuned.tau[-1] < 3

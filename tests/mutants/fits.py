@@ -156,7 +156,7 @@ ROWS: Rows = [
     ),
     (
         "adaptation/variational_normal",
-        "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_warp",
+        "tests/adaptation/test_variational_normal.py",
         [
             ("np.concatenate([z, -z])", "np.concatenate([z, z])"),
         ],

@@ -91,7 +91,9 @@ def test_momentum_goes_on_where_proposals_are_accepted() -> None:
         key = jax.random.key(2 + i)
         new, _ = compiled_take(kernel, key, states[-1], LOG_GAMMA.path, jnp.asarray(BETA))
         states.append(new)
-    first, second = (np.asarray(b.position - a.position) for a, b in zip(states[:-1], states[1:], strict=True))
+    first, second = (
+        np.asarray(b.position - a.position) for a, b in zip(states[:-1], states[1:], strict=True)
+    )
     assert np.corrcoef(first.ravel(), second.ravel())[0, 1] > 0.8
 
 
