@@ -19,6 +19,14 @@ def groups() -> pm.Model:
     return model
 
 
+def offset() -> pm.Model:
+    """Group means next to a known offset."""
+    with pm.Model() as model:
+        mean = pm.Normal("mean", 1, pm.HalfNormal("tau", 2), shape=3)
+        pm.Normal("y", 5.0 + COVARIATE + mean[GROUP], 0.7, observed=RESPONSE)
+    return model
+
+
 def counts() -> pm.Model:
     """Counts with a linear predictor behind a link."""
     with pm.Model() as model:

@@ -67,7 +67,7 @@ def test_maps_are_inverse(build) -> None:
         np.testing.assert_allclose(value, values[name], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("build", [models.groups, models.walk, models.missing])
+@pytest.mark.parametrize("build", [models.groups, models.walk, models.missing, models.offset])
 def test_a_normal_likelihood_leaves_nothing(build) -> None:
     """Given the rest the latent variables are standard normal, from any centre."""
     _, model = conditional(build)
