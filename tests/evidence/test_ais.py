@@ -9,12 +9,19 @@ from pymc_anneal.evidence.ais import (
     ais,
     bootstrap_interval,
     effective_sample_size,
+    jackknife_error,
     population_means,
     student_interval,
 )
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 
 FOUR = np.log([1.0, 2.0, 4.0, 9.0])
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    left_out = (values.sum() - values) / 3
+    assert jackknife_error(left_out) == pytest.approx(values.std(ddof=1) / 2)
 
 
 def test_four_weights_by_hand() -> None:

@@ -23,6 +23,18 @@ class TestBar:
         assert z == pytest.approx(numerator / np.mean(1 / (0.5 + 0.5 * np.exp(b) / z)), rel=1e-11)
         assert found.forward_terms.mean() == pytest.approx(found.reverse_terms.mean(), rel=1e-11)
 
+    @pytest.mark.parametrize("reverse_ess", [None, 10.0])
+    def test_the_iteration_of_meng_and_wong(self, reverse_ess: float | None) -> None:
+        """Shares of the bridge are those of the effective numbers of draws, here unequal ones."""
+        rng = np.random.default_rng(4)
+        a, b = rng.normal(0.7, 1.4, 50), rng.normal(2.7, 1.4, 200)
+        reverse = (200 if reverse_ess is None else reverse_ess) / (50 + (reverse_ess or 200))
+        z = 1.0
+        for _ in range(500):
+            above = np.mean(np.exp(a) / ((1 - reverse) * z + reverse * np.exp(a)))
+            z = above / np.mean(1 / ((1 - reverse) * z + reverse * np.exp(b)))
+        assert bar(a, b, reverse_ess).log_evidence == pytest.approx(np.log(z), rel=1e-9)
+
     @pytest.mark.parametrize("shift", [-1e4, 30.0, 5e5])
     def test_a_constant_shifts_the_answer(self, shift) -> None:
         a, b = np.array([0.3, -1.2, -np.inf]), np.array([0.9, 0.1])

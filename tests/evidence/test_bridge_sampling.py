@@ -18,7 +18,7 @@ from pymc_anneal.base import LogTerms
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.evidence import bridge_sampling
-from pymc_anneal.evidence.bridge_proposals import from_mixture
+from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.results.container import dataset
@@ -163,6 +163,22 @@ class TestHalves:
             expected = expected - stats.norm(centre, spread).logpdf(second)
         np.testing.assert_allclose(seen["reverse"], expected, rtol=1e-9, atol=1e-9)
         assert seen["forward"].size == second.size
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_correlated_draws_by_hand(symmetric: bool) -> None:
+    """Log ratios of a normal posterior and its proposal, at the second half of the draws."""
+    rng, root = np.random.default_rng(1), np.array([[2.0, 0.0], [1.5, 0.5]])
+    posterior = stats.multivariate_normal([1.0, -1.0], root @ root.T)
+    first, second = 1 + rng.normal(size=(2, 2, 30, 2)) @ root.T
+    _, found = from_normal(posterior.logpdf, first, second, rng, symmetric)
+    centre, covariance = first.reshape(-1, 2).mean(axis=0), np.cov(first.reshape(-1, 2).T)
+    expected = posterior.logpdf(second)
+    if symmetric:
+        mirrored = posterior.logpdf(2 * centre - second)
+        expected = np.logaddexp(expected, mirrored) - np.log(2)
+    expected -= stats.multivariate_normal(centre, covariance).logpdf(second)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 class TestVerdict:

@@ -72,6 +72,19 @@ class TestByHand:
             found, abs=1e-7
         )
 
+    def test_mbar_of_uneven_weights(self) -> None:
+        """Temperatures count by their effective sample sizes: the bridge of these shares."""
+        rng = np.random.default_rng(3)
+        v, log_weight = rng.normal(size=(2, 50)), np.stack([np.zeros(50), rng.normal(size=50)])
+        share = np.exp(log_weight[1]) / np.exp(log_weight[1]).sum()
+        ess, z = 1 / (share**2).sum(), 1.0
+        first, last = 50 / (50 + ess), ess / (50 + ess)
+        for _ in range(500):
+            above = np.mean(np.exp(v[0]) / (first * z + last * np.exp(v[0])))
+            z = above / (share / (first * z + last * np.exp(v[1]))).sum()
+        found = mbar(np.array([0.0, 1.0]), ladder_of([0.0, 1.0], v, log_weight))
+        assert found == pytest.approx(np.log(z), abs=1e-7)
+
     def test_a_constant_shifts_all(self) -> None:
         plain, shifted = ladder_of(self.beta, self.v), ladder_of(self.beta, self.v + 1e3)
         for estimate in ESTIMATORS:

@@ -5,6 +5,7 @@ import pytest
 
 from scipy import stats
 
+from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.point_density import posterior_density_at
 from tests.cases import log_gamma_draws, log_gamma_marginal
@@ -26,6 +27,13 @@ class TestMeanRatio:
     def test_four_numbers(self) -> None:
         found = mean_ratio(np.log([[1.0, 3.0], [2.0, 2.0]]))
         assert found.log_mean == pytest.approx(np.log(2.0), rel=1e-12)
+
+    def test_error_and_effective_size_by_hand(self) -> None:
+        ratio = np.exp(ratios(1))
+        ess, relative = draws_ess(ratio), ratio.var() / ratio.mean() ** 2
+        found = mean_ratio(np.log(ratio))
+        assert found.mcse == pytest.approx(np.sqrt(np.log1p(relative / ess)), rel=1e-9)
+        assert found.ess == pytest.approx(ess / (1 + relative), rel=1e-9)
 
     def test_equal_ratios_have_no_error(self) -> None:
         found = mean_ratio(np.full((4, 100), -3.0))
@@ -120,6 +128,21 @@ class TestPosteriorDensity:
         assert found.mcse < 0.01
         assert found.ess > 0.8 * 2000  # 1 / 0.95 - 1, and a regression from 2000 draws
         assert abs(found.log_mean - exact) < 4 * found.mcse
+
+    def test_the_second_half_decides_nothing_about_the_estimate(self) -> None:
+        """Fitted to the first halves of the chains alone: draws in another order have one mean."""
+        draws = np.random.default_rng(3).normal(size=(2, 200, 1))
+        density, point = stats.norm(0, 1).logpdf, np.array([0.3])
+
+        def log_mean(second: np.ndarray) -> float:
+            both = np.concatenate([draws[:, :100], second], axis=1)
+            found = posterior_density_at(both, lambda x: density(x[:, 0]), np.array([0]), point)
+            return found.log_mean
+
+        tails = draws[:, 100:]
+        parts = [np.repeat(part, 2, axis=1) for part in (tails[:, :50], tails[:, 50:])]
+        mean = np.exp([log_mean(part) for part in parts]).mean()
+        assert log_mean(tails) == pytest.approx(np.log(mean), rel=1e-9)
 
     def test_stuck_chains(self) -> None:
         with pytest.raises(ValueError, match="the chains are stuck"):

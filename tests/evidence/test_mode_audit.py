@@ -2,10 +2,16 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
-from pymc_anneal.evidence.mode_audit import ModeAudit
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.fitted_reference import FittedReference
+from pymc_anneal.adaptation.mode_mixture import ModeMixture
+from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
+from tests.cases import log_gamma_terms
 
 # A mode of 0.3 % by importance sampling and 1.2 % of the draws, as once found in eight schools.
 SMALL = ModeAudit(
@@ -46,3 +52,41 @@ def test_a_single_mode_is_not_missed() -> None:
     one = {f.name: getattr(SMALL, f.name)[:1] for f in dataclasses.fields(SMALL)}
     one |= {"share": np.ones(1), "rest_ess": np.zeros(1), "among_draws": np.ones(1)}
     assert not ModeAudit(**one).missed.any()
+
+
+def test_audit_by_hand() -> None:
+    """Two modes far apart: three draws of the mixture, and four of the posterior."""
+    normals = [pma.GaussianReference(np.array([c, 0.0]), np.eye(2)) for c in (-90.0, 90.0)]
+    mixture = ModeMixture.at(normals, np.array([0.4, 0.1, 0.4, 0.1]))
+    weight, member = np.array([0.5, 0.3, 0.2]), np.array([[0.9, 0.1], [0.2, 0.8], [0.0, 1.0]])
+    fitted = FittedReference(
+        path=pma.ReferencePath(log_gamma_terms, mixture),
+        log_ratio_draws=np.log(weight) + 7,
+        log_ratio_particles=np.zeros(1),
+        modes=2,
+        evaluations=0,
+        membership=member,
+        particle_share=np.array([0.5, 0.5]),
+    )
+    draws, own = (
+        np.array([[-90.0, 0], [-89.0, 0], [90.0, 0], [89.0, 0]]),
+        np.array([0.1, 0.2, 0.3, 0.4]),
+    )
+    with jax.enable_x64(True):
+        found = audit_draws(fitted, draws, own)
+    share = weight @ member
+    np.testing.assert_allclose(found.share, share)
+    error = np.sqrt(((weight[:, None] * (member - share)) ** 2).sum(axis=0))
+    np.testing.assert_allclose(found.share_mcse, error)
+    for name, part in (
+        ("ess", weight[:, None] * member),
+        ("rest_ess", weight[:, None] * (1 - member)),
+    ):
+        np.testing.assert_allclose(
+            getattr(found, name), part.sum(axis=0) ** 2 / (part**2).sum(axis=0)
+        )
+    np.testing.assert_allclose(found.among_draws, [0.3, 0.7], atol=1e-9)
+    there = np.repeat(np.eye(2), 2, axis=0)
+    error = np.sqrt(((own[:, None] * (there - [0.3, 0.7])) ** 2).sum(axis=0))
+    np.testing.assert_allclose(found.among_draws_mcse, error, atol=1e-9)
+    assert found.log_mass == pytest.approx(7 - np.log(3) + np.log(share))

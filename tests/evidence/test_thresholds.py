@@ -178,7 +178,12 @@ class TestBridge:
         # The largest is one; those of a mean above a fifth of it have no tail.
         rest = (0.2 / factor * 400 - 1) / 399
         terms = np.r_[1.0, rest * np.linspace(0.9, 1.1, 399)]
-        assert np.isfinite(bridge_sampling._tail(terms)) == beyond
+        for scale in (1.0, 30.0, 0.01):
+            assert np.isfinite(bridge_sampling._tail(scale * terms)) == beyond
+
+    def test_draws_that_would_do(self) -> None:
+        # The square of the error falls in proportion to the draws.
+        assert "take 9.0 times the draws" in str(self.verdict(mcse=0.6))
 
 
 class TestNested:

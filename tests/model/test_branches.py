@@ -101,6 +101,18 @@ class TestChoices:
         assert chosen.shape == (16, len(branches.terms))
         assert (chosen < branches.terms).all()
 
+    def test_sums_of_different_lengths(self) -> None:
+        """Every term of each sum is chosen sooner or later."""
+        with pm.Model() as model:
+            pm.NormalMixture("y", [0.5, 0.5], pm.Normal("two", shape=2), 1.0, observed=[0.3])
+            pm.NormalMixture("z", np.full(5, 0.2), pm.Normal("five", shape=5), 1.0, observed=[0.3])
+        branches = pma.compile_model(model).branches
+        assert sorted(branches.terms) == [2, 5]
+        chosen = branches.choices(np.random.default_rng(0), 9)
+        more = np.concatenate([branches.choices(np.random.default_rng(s), 9) for s in range(20)])
+        assert len(chosen) == 9
+        np.testing.assert_array_equal(more.max(axis=0) + 1, branches.terms)
+
     def test_too_many_sums(self) -> None:
         assert self.branches(20).terms == ()
 

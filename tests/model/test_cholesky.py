@@ -79,6 +79,15 @@ def test_derivatives(n) -> None:
         assert found == pytest.approx(exact, 1e-10)
 
 
+def test_a_change_above_the_diagonal_is_not_read() -> None:
+    rng = np.random.default_rng(2)
+    matrix, change = 12 * np.eye(3), rng.normal(size=(3, 3))
+    lower = np.tril(change) + np.tril(change, -1).T
+    with jax.enable_x64(True):
+        found, expected = (jax.jvp(cholesky, (matrix,), (c,))[1] for c in (change, lower))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_gradients_of_batches() -> None:
     n = 20
     tilt = np.random.default_rng(1).normal(size=(n, n))

@@ -41,3 +41,21 @@ def test_data_containers_and_one_draw() -> None:
     x, (z,) = simulate(compile_model(model), np.random.SeedSequence(1), 1)
     assert x.shape == (1, 1)
     assert z.shape == (1, 2)
+
+
+def test_observed_variables_keep_their_order() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Normal("near", x, 0.1, observed=np.zeros(2))
+        pm.Poisson("count", pm.math.exp(5 + 0 * x), observed=np.zeros(3))
+    compiled = compile_model(model)
+    x, (near, count) = simulate(compiled, np.random.SeedSequence(1), 50)
+    assert near.shape == (50, 2)
+    assert np.abs(near - x).max() < 0.6
+    assert count.shape == (50, 3)
+    assert count.dtype.kind == "i"
+    data = [np.array([0.2, 0.4]), np.array([140, 150, 160])]
+    with jax.enable_x64(True):
+        found = with_data(compiled, data).log_terms(jnp.array([0.3])).log_likelihood
+    normal = stats.norm(0.3, 0.1).logpdf(data[0]).sum()
+    assert float(found) == pytest.approx(normal + stats.poisson(np.exp(5)).logpmf(data[1]).sum())

@@ -18,7 +18,7 @@ ROWS: Rows = [
     ),
     (
         "evidence/agreement",
-        "tests/evidence/test_agreement.py",
+        "tests/evidence/test_agreement.py tests/evidence/test_thresholds.py",
         [
             ("len(values) - 1) > LEVEL / 3", "len(values)) > LEVEL / 3"),
             ("norm.isf(LEVEL / 3) * self.mcse", "norm.isf(LEVEL) * self.mcse"),
@@ -30,7 +30,7 @@ ROWS: Rows = [
     ),
     (
         "evidence/diagnostics",
-        "tests/evidence/test_diagnostics.py",
+        "tests/evidence/test_diagnostics.py tests/evidence/test_thresholds.py",
         [
             ("return float(max(by_ess, median_and_robust_sd(finite)[1] ** 2))", "return float(by_ess)"),
             ("factor = max(2.0, (mcse / target) ** 2)", "factor = max(2.0, mcse / target)"),
@@ -150,7 +150,7 @@ ROWS: Rows = [
     ),
     (
         "evidence/bridge_proposals",
-        "tests/evidence/test_bridge_sampling.py::TestHalves tests/evidence/test_estimators.py tests/evidence/test_bridge_sampling.py::TestExact::test_scalars_and_zero_size",
+        "tests/evidence/test_bridge_sampling.py::TestHalves tests/evidence/test_bridge_sampling.py::test_correlated_draws_by_hand tests/evidence/test_estimators.py tests/evidence/test_bridge_sampling.py::TestExact::test_scalars_and_zero_size",
         [
             ("return value + log_volume", "return value"),
             ("log_density(centre - step)) - np.log(2)", "log_density(centre - step))"),

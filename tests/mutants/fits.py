@@ -293,7 +293,7 @@ ROWS: Rows = [
     ),
     (
         "model/joint_space",
-        "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_own_priors",
+        "tests/model/test_joint_space.py tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_own_priors",
         [
             ("return own + self.only_second.log_density(x[self.columns])", "return own"),
             ("x[:, self.columns] = draws", "x[:, : draws.shape[1]] = draws"),
