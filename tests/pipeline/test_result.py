@@ -54,6 +54,12 @@ class TestContainer:
         assert evidence.attrs["path_rejected_because"] == ""
         assert re.match(r"\d+ steps, 200 particles, -", evidence.attrs["trials"])
 
+    def test_the_way_back_meets_the_temperatures_in_the_opposite_order(self, result) -> None:
+        forward, back = (group(result, name) for name in ("annealing", "reverse_annealing"))
+        sizes = np.asarray(forward["step_size"])
+        assert len(np.unique(sizes)) > 1
+        np.testing.assert_array_equal(back["step_size"], sizes[..., ::-1])
+
     def test_evaluations_of_all_stages_are_counted(self, result) -> None:
         evidence = group(result, "evidence")
         counted = float(evidence["particles"]) * float(evidence["steps"])

@@ -1,11 +1,16 @@
 """The trial: it grows until its weights are even, and the plan follows from it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from scipy import stats
+
 import pymc_anneal as pma
 
-from pymc_anneal.pipeline.trial import plan_run
+from pymc_anneal.adaptation.plan import planned_variance
+from pymc_anneal.pipeline.trial import _needed_growth, _plan_from_trial, plan_run
 from tests.pipeline.log_gamma_target import KERNEL, LogGammaTarget, log_gamma_session
 
 CANDIDATE = LogGammaTarget().candidate()
@@ -49,3 +54,49 @@ def test_one_trial_is_enough_for_even_weights() -> None:
     assert len(trials) == 1
     assert found.steps >= 1
     assert 0 < found.predicted_seconds < 60
+
+
+def trial(variance: float, steps: int, log_z: float = 0.0, n: int = 1000) -> SimpleNamespace:
+    """Return what a plan asks of a trial: quantiles of normal log weights of mean weight ``Z``."""
+    z = stats.norm.ppf((np.arange(n) + 0.5) / n)
+    log_weight = log_z - variance / 2 + np.sqrt(variance) * z
+    return SimpleNamespace(
+        log_weight=log_weight[None], steps=steps, seconds=0.5 * steps, particles=n
+    )
+
+
+class TestGrowth:
+    """How many times longer the next trial is; 1 if the last one will do."""
+
+    def test_even_weights(self) -> None:
+        assert _needed_growth(0.1, [trial(1.0, 10)]) == 1
+        assert _needed_growth(0.1, [trial(2.9, 10)]) == 1
+
+    @pytest.mark.parametrize("variance", [3.2, 6.0])
+    def test_a_variance_too_large_to_plan_by(self, variance: float) -> None:
+        # As many times as the variance would then be one.
+        assert _needed_growth(0.1, [trial(variance, 10)]) == pytest.approx(variance, rel=0.02)
+
+    def test_a_heavy_tail(self) -> None:
+        made = trial(1.0, 10)
+        made.log_weight = np.log(stats.pareto(1.35).ppf((np.arange(1000) + 0.5) / 1000))[None]
+        assert _needed_growth(0.1, [made]) == 2
+
+    def test_transitions_that_lag(self) -> None:
+        # The line through both is -20 / K: one nat is missing at 20 steps. The bias is harmless at
+        # half of the error, which falls with the root of the number of steps.
+        trials = [trial(0.01, 10, -2.0), trial(0.01, 20, -1.0)]
+        assert _needed_growth(0.5, trials) == pytest.approx((1.0 / 0.25) ** 2, rel=0.02)
+        assert _needed_growth(2.5, trials) == 1  # no more than a part of the error
+
+
+def test_the_plan_follows_from_steps_particles_and_time() -> None:
+    pilot = SimpleNamespace(cost=np.full(3, 7), log_reference_mass=0.0)
+    with log_gamma_session(draws=500, chains=2, target_mcse=0.05) as session:
+        found = _plan_from_trial(session, pilot, trial(1.6, 40), 1)
+        least = _plan_from_trial(session, pilot, trial(1.6, 40), 300)
+    assert found.steps == pytest.approx(40 * 1.6 / planned_variance(1000, 0.05), rel=0.03)
+    # 20 seconds for 40 steps of 1000 particles.
+    seconds = 20 / 40_000 * found.steps * found.particles
+    assert found.predicted_seconds == pytest.approx(seconds)
+    assert least.steps == 300

@@ -68,6 +68,20 @@ class TestExactValue:
         assert "evaluations" in repr(found)
         assert "evaluations" in found._repr_html_()
 
+    def test_both_ways_in_several_steps(self) -> None:
+        """Weights of the way back are those that a way forth would have had."""
+        found = pma.sample_bayes_factor(
+            SMALL,
+            LARGE,
+            draws_a=exact_draws(2, 1),
+            draws_b=exact_draws(3, 2),
+            steps=5,
+            random_seed=1,
+            progressbar=False,
+        )
+        assert found.verdict.trusted
+        assert abs(found.log_bayes_factor - EXACT) < 4 * found.mcse
+
     def test_the_order_of_the_models_sets_the_sign(self) -> None:
         found = pma.sample_bayes_factor(
             LARGE, SMALL, draws_b=exact_draws(2, 1), random_seed=1, progressbar=False
