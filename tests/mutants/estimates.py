@@ -266,7 +266,7 @@ ROWS: Rows = [
     ),
     (
         "pipeline/reverse_start",
-        "tests/pipeline/test_reverse.py::TestSampleAis::test_eight_schools",
+        "tests/pipeline/test_reverse_start.py",
         [
             ("equal_weights(last.position, last.log_weight, n, rng)", "equal_weights(last.position, 0 * last.log_weight, n, rng)"),
         ],

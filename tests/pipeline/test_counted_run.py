@@ -9,7 +9,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.plan import Plan
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.pipeline.counted_run import PathLengths, build_schedule
+from pymc_anneal.pipeline.counted_run import PathLengths, build_schedule, make_run_blocks
 from pymc_anneal.pipeline.run import pilot_required, run_forward
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -73,6 +73,19 @@ class TestFixedSteps:
 
 
 class TestFromTheTarget:
+    def test_blocks_go_back_with_reversed_kernels(self) -> None:
+        kernel, betas = pma.GeneralizedHMC(0.5, 2, 0.6), np.linspace(0, 1, 5)
+        seed = np.random.SeedSequence(1)
+        with log_gamma_session(**FIXED) as session:
+            forth, back = (
+                make_run_blocks(session, target, kernel, betas, 100, seed)[0]
+                for target in (CANDIDATE, LogGammaTarget().candidate(reverse=True))
+            )
+        assert forth.transition is kernel
+        assert back.transition == kernel.reversal() != kernel
+        np.testing.assert_array_equal(forth.betas, betas)
+        np.testing.assert_array_equal(back.betas, betas[::-1])
+
     def test_the_schedule_is_taken_backwards(self) -> None:
         forward = run(LogGammaTarget().candidate(reverse=True), **FIXED)
         np.testing.assert_allclose(forward.run.betas, np.linspace(1, 0, 5))
