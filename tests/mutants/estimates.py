@@ -273,7 +273,7 @@ ROWS: Rows = [
     ),
     (
         "pipeline/nested_result",
-        "tests/sampling/test_nested_evidence.py",
+        "tests/pipeline/test_nested_result.py",
         [
             ("run.position[resample(run.log_weight, draws, rng)]", "run.position[resample(0 * run.log_weight, draws, rng)]"),
         ],
