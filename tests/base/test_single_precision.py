@@ -1,6 +1,7 @@
 """Functions of 64-bit numbers, computed with 32-bit numbers."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +64,7 @@ def test_close_to_the_function_itself(name, of) -> None:
     if of == "slope":
         original = function
         function = jax.grad(lambda x: (original(x) ** 2).sum())
-    exact, found = function(jnp.asarray(x)), jax.jit(in_single_precision(function))(x)
+    exact, found = jax.jit(function)(x), jax.jit(in_single_precision(function))(x)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, rtol=2e-5, atol=1e-6)
     assert (np.asarray(found) != np.asarray(exact)).any()  # or there were no 32-bit numbers
@@ -115,13 +116,14 @@ def test_no_force_where_numbers_are_too_large() -> None:
     assert found[1, 0] == 0
 
 
-@pytest.mark.parametrize("name", ["eight_schools", "gp_regression", "dirichlet_multinomial"])
+@pytest.mark.parametrize("name", ["eight_schools", "gp_regression"])
 def test_gradients_of_models(name) -> None:
     (problem,) = [problem for problem in PROBLEMS if problem.name == name]
     compiled = pma.compile_model(problem.build())
     path = pma.GeometricPath(compiled.log_terms)
     x = jnp.asarray(compiled.sample_prior(np.random.SeedSequence(1), 20))
-    exact, found = (np.asarray(gradient(path, x, 0.7, single)) for single in (False, True))
+    slopes = [jax.jit(partial(gradient, path, beta=0.7, single_precision=s)) for s in (False, True)]
+    exact, found = (np.asarray(slope(x)) for slope in slopes)
     size = np.abs(exact).max(axis=1, keepdims=True)
     assert (np.abs(found - exact) < 1e-3 * size + 1e-3).mean() > 0.95
     assert (found != exact).any()

@@ -55,7 +55,15 @@ NORMAL_LOG_EVIDENCE = float(
 )
 
 
-@pytest.fixture(scope="module", params=["beta_binomial", "dirichlet_multinomial", "eight_schools"])
+# PyTensor compiles a sampler for each, which takes most of the time.
+@pytest.fixture(
+    scope="module",
+    params=[
+        "beta_binomial",
+        pytest.param("dirichlet_multinomial", marks=pytest.mark.slow),
+        pytest.param("eight_schools", marks=pytest.mark.slow),
+    ],
+)
 def sampled(request):
     """Draws by NUTS of a model whose evidence is known."""
     problem = by_name(request.param)

@@ -142,6 +142,7 @@ class TestChoice:
         assert attributes(idata)["reference"] == "mixture"
         assert int(idata["evidence"]["evaluations"]) < 500_000
 
+    @pytest.mark.slow
     def test_pilot_insists(self, shell) -> None:
         model, log_evidence = shell
         idata = run(model, reference="pilot", random_seed=1)

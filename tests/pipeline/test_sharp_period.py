@@ -53,6 +53,7 @@ def is_silent_miss(found: LogEvidence) -> bool:
     return found.verdict.trusted and abs(found.log_evidence - exact()) > 4 * found.mcse
 
 
+@pytest.mark.slow
 def test_it_is_found() -> None:
     found = estimate(1)
     assert abs(found.log_evidence - exact()) < 4 * found.mcse

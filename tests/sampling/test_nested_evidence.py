@@ -192,7 +192,7 @@ def half_line(beyond: float) -> pm.Model:
     return model
 
 
-@pytest.mark.parametrize("sampler", ["dynesty", "blackjax"])
+@pytest.mark.parametrize("sampler", ["dynesty", pytest.param("blackjax", marks=pytest.mark.slow)])
 def test_nan(sampler: str) -> None:
     model = half_line(np.nan)
     with pytest.raises(ValueError, match=r"NaN in the term\(s\) \['data'\].*nested_evidence"):

@@ -107,7 +107,10 @@ class TestArguments:
 
     @pytest.mark.parametrize(
         ("name", "kernel"),
-        [("generalized_hmc", "GeneralizedHMC"), ("random_walk", "RandomWalkMetropolis")],
+        [
+            pytest.param("generalized_hmc", "GeneralizedHMC", marks=pytest.mark.slow),
+            ("random_walk", "RandomWalkMetropolis"),
+        ],
     )
     def test_transitions_by_name(self, name: str, kernel: str) -> None:
         result = pma.sample_ais(20, model=small_model(), **{**QUICK, "transition": name})
