@@ -27,6 +27,8 @@ def run() -> None:
 
     import pymc_anneal
 
+    assert pymc_anneal.sample_ais  # loaded when it is first used
+
     imported, cpu = time.perf_counter(), time.process_time()
     with models.build_schools():
         idata = pymc_anneal.sample_ais(random_seed=1, progressbar=False)

@@ -60,6 +60,7 @@ USERS = {
     "blackjax": "",
     "cloudpickle": "base.pickling model.pickling execution.checkpoint",
     "filelock": "base.replaced_file",
+    "lazy_loader": "__init__",
     "matplotlib": "results",
     "pandas": "results sampling.calibrate",
     "platformdirs": "base.compilation_cache",
@@ -212,6 +213,7 @@ def settings():
     }
 before = settings()
 import pymc_anneal
+everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
 after = settings()
 print(json.dumps({"before": before, "after": after}))
 """
@@ -241,6 +243,7 @@ with warnings.catch_warnings():
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import pymc_anneal
+    everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
 print(json.dumps({"caught": [str(w.message) for w in caught]}))
 """
     assert probe(code) == {"caught": []}
@@ -250,17 +253,31 @@ def test_importing_does_not_import_optional_packages() -> None:
     code = """
 import json, sys
 import pymc_anneal
+everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
 names = ("blackjax", "dynesty", "nautilus", "netCDF4", "zarr")
 print(json.dumps({"optional": [m for m in names if m in sys.modules]}))
 """
     assert not {"blackjax", "dynesty", "nautilus"} & set(probe(code)["optional"])
 
 
+def test_a_bare_import_loads_nothing() -> None:
+    code = """
+import json, sys
+import pymc_anneal
+print(json.dumps(sorted(m for m in sys.modules if m.split(".")[0] in {LIBRARIES})))
+"""
+    libraries = ("arviz", "jax", "matplotlib", "numpy", "pandas", "pymc", "pymc_anneal", "scipy")
+    loaded = probe(code.replace("{LIBRARIES}", repr(libraries)))
+    assert loaded == ["pymc_anneal", "pymc_anneal._version"]
+
+
 def test_public_names() -> None:
-    assert sorted(dir(pma)) == sorted(set(pma.__all__))
+    """What is loaded when it is used, what type checkers read, and what `import *` gives, agree."""
+    stub = ast.parse((ROOT / "__init__.pyi").read_text())
+    imported = [a.name for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names]
+    (stated,) = (ast.literal_eval(n.value) for n in stub.body if isinstance(n, ast.Assign))
+    assert sorted(dir(pma)) == sorted(pma.__all__) == sorted(imported) == stated
     assert "rbm" in pma.__all__
-    visible = {name for name in vars(pma) if not name.startswith("_")}
-    assert visible - set(FOLDERS) == set(pma.__all__) - {"rbm"}
     for name in pma.__all__:
         assert getattr(pma, name).__doc__, f"{name} has no docstring"
 

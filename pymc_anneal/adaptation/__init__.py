@@ -3,7 +3,3 @@
 The pilot, step sizes and trajectory lengths, the preconditioner, moment matching, fitted
 references, and the plan of steps and particles. None of its particles enters an estimate.
 """
-
-from pymc_anneal.adaptation.fit_reference import fit_reference, laplace_reference
-
-__all__ = ["fit_reference", "laplace_reference"]

@@ -2,7 +2,3 @@
 
 Blocks run on any executor of :mod:`concurrent.futures`; a checkpoint resumes to the same bits.
 """
-
-from pymc_anneal.execution.checkpoint import Checkpoint
-
-__all__ = ["Checkpoint"]

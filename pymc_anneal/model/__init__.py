@@ -3,8 +3,3 @@
 From a ``pm.Model`` to ``log_prior(x)`` and ``log_likelihood(x)`` in JAX, with exact prior draws and
 the way back to the model's variables. The only folder that knows PyTensor.
 """
-
-from pymc_anneal.model.compile import CompiledModel, compile_model
-from pymc_anneal.model.constraints import Between, Increasing
-
-__all__ = ["Between", "CompiledModel", "Increasing", "compile_model"]

@@ -1,0 +1,157 @@
+"""Names of the package: where each is defined, for `__init__.py` and for type checkers."""
+
+from . import rbm
+from .adaptation.fit_reference import fit_reference, laplace_reference
+from .base.contracts import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
+from .evidence.bridge_sampling import bridge_evidence
+from .evidence.estimate import LogEvidence
+from .evidence.verdict import EvidenceWarning, Verdict
+from .execution.checkpoint import Checkpoint
+from .model.compile import CompiledModel, compile_model
+from .model.constraints import Between, Increasing
+from .paths.custom import CustomPath
+from .paths.geometric import GeometricPath, ReferencePath
+from .paths.mixture_reference import MixtureReference
+from .paths.references import GaussianReference, StudentTReference
+from .pipeline.choose_transition import default_transition
+from .pipeline.moment_averaged_path import MomentAveragedPath
+from .pipeline.q_average_path import QPath
+from .results.average import average
+from .results.compare_estimators import compare_estimators
+from .results.compare_models import LogBayesFactor, compare, log_bayes_factor
+from .results.from_sample_smc import from_sample_smc
+from .results.inclusion import inclusion
+from .results.log_evidence import log_evidence
+from .results.model_comparison import ModelComparison
+from .results.plot_compare import plot_compare
+from .results.plot_path import (
+    plot_annealing,
+    plot_path_velocity,
+    plot_running_evidence,
+    plot_schedule,
+    plot_ti_integrand,
+)
+from .results.plot_prior_sensitivity import plot_prior_sensitivity
+from .results.plot_sensitivity import plot_sensitivity
+from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
+from .results.prior_sensitivity import prior_sensitivity
+from .results.report import report
+from .results.savage_dickey import savage_dickey
+from .results.sensitivity import power_sensitivity
+from .results.summary import summary
+from .sampling.calibrate import Calibration, calibrate
+from .sampling.constraint_bayes_factor import constraint_bayes_factor
+from .sampling.find_map import MAPEstimate, find_map
+from .sampling.nested_evidence import nested_evidence
+from .sampling.power_posterior import power_posterior
+from .sampling.sample_ais import sample_ais
+from .sampling.sample_bayes_factor import sample_bayes_factor
+from .sampling.sample_models import sample_models
+from .sampling.tempered_transition import TemperedTransition
+from .sampling.update import update
+from .schedules.fixed import (
+    geometric_schedule,
+    linear_schedule,
+    power_schedule,
+    salakhutdinov_murray_schedule,
+    sigmoid_schedule,
+)
+from .schedules.optimal_binned import optimal_binned_schedule
+from .schedules.variational import decelerate, variational_schedule
+from .transitions.blackjax import BlackJAXKernel
+from .transitions.composition import Composition
+from .transitions.discrete_walk import DiscreteRandomWalk
+from .transitions.generalized_hmc import GeneralizedHMC
+from .transitions.gibbs import Gibbs
+from .transitions.hmc import HMC
+from .transitions.independence import IndependenceMetropolis
+from .transitions.mala import MALA
+from .transitions.on_coordinates import BlockTransition
+from .transitions.random_walk import RandomWalkMetropolis
+
+__version__: str
+
+__all__ = [
+    "Between",
+    "BlackJAXKernel",
+    "BlockTransition",
+    "Calibration",
+    "Checkpoint",
+    "CompiledModel",
+    "Composition",
+    "CustomPath",
+    "DiscreteRandomWalk",
+    "EvidenceWarning",
+    "GaussianReference",
+    "GeneralizedHMC",
+    "GeometricPath",
+    "Gibbs",
+    "HMC",
+    "Increasing",
+    "IndependenceMetropolis",
+    "KernelState",
+    "LogBayesFactor",
+    "LogEvidence",
+    "LogTerms",
+    "MALA",
+    "MAPEstimate",
+    "MixtureReference",
+    "ModelComparison",
+    "MomentAveragedPath",
+    "Path",
+    "QPath",
+    "RandomWalkMetropolis",
+    "ReferencePath",
+    "StepInfo",
+    "StudentTReference",
+    "TemperedTransition",
+    "Transition",
+    "Tuning",
+    "Verdict",
+    "average",
+    "bridge_evidence",
+    "calibrate",
+    "compare",
+    "compare_estimators",
+    "compile_model",
+    "constraint_bayes_factor",
+    "decelerate",
+    "default_transition",
+    "find_map",
+    "fit_reference",
+    "from_sample_smc",
+    "geometric_schedule",
+    "inclusion",
+    "laplace_reference",
+    "linear_schedule",
+    "log_bayes_factor",
+    "log_evidence",
+    "nested_evidence",
+    "optimal_binned_schedule",
+    "plot_annealing",
+    "plot_bounds",
+    "plot_compare",
+    "plot_forward_reverse",
+    "plot_log_weights",
+    "plot_path_velocity",
+    "plot_prior_sensitivity",
+    "plot_running_evidence",
+    "plot_schedule",
+    "plot_sensitivity",
+    "plot_ti_integrand",
+    "power_posterior",
+    "power_schedule",
+    "power_sensitivity",
+    "prior_sensitivity",
+    "rbm",
+    "report",
+    "salakhutdinov_murray_schedule",
+    "sample_ais",
+    "sample_bayes_factor",
+    "sample_models",
+    "savage_dickey",
+    "sigmoid_schedule",
+    "summary",
+    "update",
+    "variational_schedule",
+]
