@@ -78,6 +78,9 @@ class CompiledModel:
         Those of ``log_terms``; of order 0 if a part of the model has no gradient.
     calls : tuple of Calls
         Records of the calls of parts without a JAX form.
+    fallbacks : list of str
+        What a run does without because the graph of the model could not be rewritten; it grows
+        while a run tries.
     """
 
     model: pm.Model
@@ -92,6 +95,7 @@ class CompiledModel:
     _prior: PriorSampler = field(repr=False)
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
+    fallbacks: list[str] = field(default_factory=list, repr=False)
 
     @property
     def unimodal_columns(self) -> np.ndarray:

@@ -31,6 +31,7 @@ from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.location_scale import is_standard_normal
 from pymc_anneal.model.map_rows import map_positions
+from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.parents import known_values
 from pymc_anneal.model.variables import FreeVariable, split_values
 
@@ -131,7 +132,11 @@ def linear_predictor(compiled: CompiledModel) -> LinearPredictor | None:
     draws = compiled.sample_prior(np.random.SeedSequence(0), 2 * _PAIRS)
     try:
         return _largest(compiled, latents, draws)
-    except Exception:  # Of any class: graphs that PyTensor cannot cut, or JAX not translate.
+    except Exception as error:  # Graphs that PyTensor cannot cut, or JAX not translate.
+        compiled.fallbacks.append(
+            "Latent normal variables are not looked for, because the likelihood cannot be written "
+            f"as a function of their predictor ({first_line(error)})."
+        )
         return None
 
 

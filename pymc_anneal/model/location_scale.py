@@ -41,6 +41,7 @@ from pytensor.tensor.random.basic import (
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.map_rows import RowFunction, map_positions
+from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.shared_program import SharedProgram
@@ -275,7 +276,11 @@ def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     model = LocationScaleModel(compiled)
     try:
         _ = model.non_centred
-    except Exception:  # PyMC raises errors of any class for models that it cannot clone.
+    except Exception as error:  # PyMC raises errors of any class for models that it cannot clone.
+        compiled.fallbacks.append(
+            "Hierarchical variables keep the coordinates of the model, because PyMC does not "
+            f"rewrite it ({first_line(error)})."
+        )
         return None
     return model
 

@@ -25,6 +25,7 @@ from pymc_anneal.model.callback import CallbackGraph, build_gradients
 from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
+from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
 
@@ -101,7 +102,7 @@ def _translate_alone(
     try:
         return _translate_to_jax(model, variables, [output])
     except Exception as error:
-        obstacle = _first_line(error)
+        obstacle = first_line(error)
     graph = CallbackGraph(model.value_vars, [output])
     together = "many particles" if batch_form(*graph.graph) else "one particle"
     note = (
@@ -111,14 +112,10 @@ def _translate_alone(
     try:
         build_gradients(model.value_vars, [output])
     except Exception as error:
-        obstacle = _first_line(error)
+        obstacle = first_line(error)
         notes = note, f"The model has no gradient ({obstacle})."
         return Translation(graph, Derivatives(NO_GRADIENT, obstacle), notes, (graph.calls,))
     return Translation(graph, Derivatives(FIRST_ORDER, obstacle), (note,), (graph.calls,))
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def _side_by_side(graphs: Sequence[JaxGraph]) -> JaxFunction:

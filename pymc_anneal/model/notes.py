@@ -25,3 +25,8 @@ def list_notes(model: pm.Model, log_mass: float) -> list[str]:
             f"that part, whose log mass is {log_mass:.6g}."
         )
     return notes
+
+
+def first_line(error: Exception) -> str:
+    """Return the class of an error and the first line of its message."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

@@ -79,7 +79,7 @@ class ModelTarget:
         """Notes on the model, its priors, a hash of the data, versions, and what failed first."""
         first_error = "".join(calls.error for calls in self.compiled.calls)
         return {
-            "notes": " ".join(self.compiled.notes),
+            "notes": " ".join((*self.compiled.notes, *self.compiled.fallbacks)),
             "priors": describe_priors(self.compiled),
             "observed_data_hash": hash_data(self.compiled.observed_data()),
             "versions": f"pymc_anneal {__version__}, pymc {pm.__version__}, jax {jax.__version__}",

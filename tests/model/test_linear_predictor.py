@@ -15,6 +15,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
 from pymc_anneal.model.location_scale import location_scale_model
+from pymc_anneal.pipeline.model_target import ModelTarget
 from tests.model import latent_normal_models as models
 
 
@@ -103,3 +104,16 @@ def test_data_are_those_of_compilation() -> None:
 @pytest.mark.parametrize(("build", "expected"), [(models.counts, True), (models.outliers, False)])
 def test_concave_likelihoods_are_told_from_others(build, expected) -> None:
     assert predictor_of(build)[1].log_concave is expected
+
+
+def test_a_likelihood_that_cannot_be_translated_says_so(monkeypatch) -> None:
+    def refuse(*arguments):
+        raise NotImplementedError("no JAX form")
+
+    compiled = pma.compile_model(models.counts())
+    monkeypatch.setattr("pymc_anneal.model.linear_predictor.jaxify", refuse)
+    assert linear_predictor(compiled) is None
+    (note,) = compiled.fallbacks
+    assert "Latent normal variables are not looked for" in note
+    assert "NotImplementedError: no JAX form" in note
+    assert note in ModelTarget(compiled).attrs["notes"]

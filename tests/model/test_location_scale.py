@@ -11,6 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
+from pymc_anneal.pipeline.model_target import ModelTarget
 
 SIZE = 3
 
@@ -195,3 +196,15 @@ def test_warnings_of_the_model_are_given_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert location_scale_model(compiled) is not None
+
+
+def test_a_model_that_pymc_does_not_rewrite_says_so(monkeypatch) -> None:
+    def refuse(*arguments):
+        raise NotImplementedError("no clone\nof this model")
+
+    compiled = pma.compile_model(hierarchical())
+    monkeypatch.setattr(LocationScaleModel, "non_centred", property(refuse))
+    assert location_scale_model(compiled) is location_scale_model(compiled) is None
+    notes = ModelTarget(compiled).attrs["notes"]
+    assert notes.count("NotImplementedError: no clone") == 1
+    assert "keep the coordinates of the model" in notes
