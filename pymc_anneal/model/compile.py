@@ -95,7 +95,7 @@ class CompiledModel:
     _prior: PriorSampler = field(repr=False)
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
-    fallbacks: list[str] = field(default_factory=list, repr=False)
+    fallbacks: list[str] = field(default_factory=list, repr=False, kw_only=True)
 
     @property
     def unimodal_columns(self) -> np.ndarray:
