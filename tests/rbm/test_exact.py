@@ -51,6 +51,18 @@ def test_the_two_references_agree() -> None:
     np.testing.assert_allclose(flat(found), flat(both.moments), rtol=1e-12)
 
 
+@pytest.mark.parametrize("wide", ["hidden", "visible"])
+def test_the_smaller_layer_is_summed_whichever_it_is(wide: str) -> None:
+    """The other one has 40 units: its states cannot be listed."""
+    model = random_rbm(4, 40, seed=1, scale=0.3)
+    visible = states(4)
+    field = model.hidden_bias + visible @ model.weights
+    terms = visible @ model.visible_bias + np.logaddexp(0, field).sum(axis=1)
+    expected = float(np.logaddexp.reduce(terms))
+    found = log_partition_function(model if wide == "hidden" else transposed(model))
+    assert found == pytest.approx(expected, rel=1e-13)
+
+
 class TestAgainstEnumeration:
     def test_log_partition_function(self, case) -> None:
         model, expected = case

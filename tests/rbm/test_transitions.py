@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pymc_anneal.base.contracts import KernelState
-from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition
+from pymc_anneal.rbm.transitions import BlockedGibbs, PerfectTransition, gibbs_sweep
 from tests.pooled import family, whitened_rows
 from tests.rbm.lagging_path import LaggingPath
 from tests.rbm.small_paths import (
@@ -50,6 +50,19 @@ def is_invariant(path, kernel, beta: float) -> bool:
 @pytest.mark.parametrize("beta", BETAS)
 def test_invariance(path, kernel, beta: float) -> None:
     assert is_invariant(path, kernel, beta)
+
+
+def test_layers_are_drawn_with_numbers_of_their_own() -> None:
+    """Layers of equal size that do not depend on each other."""
+    seen, field = [], jnp.zeros((20_000, 3))
+
+    def visible_field(hidden: jax.Array) -> jax.Array:
+        seen.append(hidden)
+        return field
+
+    visible = gibbs_sweep(jax.random.key(1, impl="threefry2x32"), field, visible_field)
+    together = (np.asarray(seen[0]) * np.asarray(visible)).mean(axis=0)
+    np.testing.assert_allclose(together, 0.25, atol=5 * np.sqrt(3 / 16 / 20_000))
 
 
 def moments_of(visible: np.ndarray) -> np.ndarray:
