@@ -92,7 +92,7 @@ def build_log_terms(
     """
     function = PicklableFunction(partial(evaluate_log_terms, density.graph, variables, log_mass))
     if density.calls:
-        count_model(id(function))
+        count_model(uuid.uuid4().hex)  # black boxes look alike
         return function
     program = SharedProgram(function, variables[-1].stop if variables else 0)
     log_terms: Callable[[jax.Array], LogTerms]

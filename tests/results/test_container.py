@@ -1,5 +1,7 @@
 """The container of a run: datasets with ArviZ's names, and the group of the estimate."""
 
+from dataclasses import replace
+
 import arviz as az
 import numpy as np
 import pytest
@@ -145,6 +147,27 @@ class TestToContainer:
         np.testing.assert_allclose(by_step["ess"], 50)
         np.testing.assert_array_equal(by_step["beta"], np.tile(self.betas[1:], (2, 1)))
         assert by_step["step"].values.tolist() == [1, 2, 3, 4, 5]
+
+    @pytest.mark.parametrize("direction", [1, -1])
+    def test_steps_by_hand(self, direction: int) -> None:
+        """Running estimates of forward runs start at the reference, those of reverse runs end."""
+        run = finished_run(self.betas[::direction], log_reference=10.0)
+        velocity = np.linspace(1, 2, 10).reshape(5, 2)
+        run = replace(run, stats=run.stats._replace(
+            velocity=velocity, velocity_squared=velocity**2 + 0.7, nan=np.full((5, 2), 3.0)
+        ))  # fmt: skip
+        by_step = group(to_container(run, {}, {}, {}), "annealing")
+        means = run.stats.log_w - np.log(50)
+        log_z = 10 + means if direction == 1 else 10 + means - means[-1]
+        np.testing.assert_allclose(by_step["log_z"], log_z.T)
+        np.testing.assert_allclose(by_step["fisher_information"], 0.7)
+        np.testing.assert_allclose(by_step["nan_share"], 3 / 50)
+
+    def test_estimates_of_the_chains(self) -> None:
+        run = finished_run(self.betas, log_reference=10.0)
+        found = group(to_container(run, {}, {}, {}), "sample_stats")["log_marginal_likelihood"]
+        expected = 10 + np.log(np.exp(run.log_weight).mean(axis=1))
+        np.testing.assert_allclose(found, expected)
 
     def test_a_thousand_steps_are_kept(self) -> None:
         long = finished_run(np.linspace(0, 1, 3001))
