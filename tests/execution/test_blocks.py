@@ -1,7 +1,9 @@
 """Runs cut into blocks, and merged from their results."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.execution.blocks import (
     AnnealedRun,
     StartDraws,
+    _merge,
     anneal,
     even_block,
     make_blocks,
@@ -123,3 +126,39 @@ def test_recorded_steps(steps: int, barrier: float, count: int) -> None:
     rungs = recorded_steps(steps, barrier)
     assert (rungs[0], rungs[-1], len(rungs)) == (0, steps, count)
     assert (np.diff(rungs) > 0).all()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Costly(pma.RandomWalkMetropolis):
+    """Takes more evaluations at higher temperatures."""
+
+    def cost(self, betas: np.ndarray) -> np.ndarray:
+        return 1 + (10 * np.asarray(betas)).astype(int)
+
+
+class TestMerge:
+    @staticmethod
+    def merged(betas: np.ndarray, finished: int = 3, resample: float = 0.0) -> AnnealedRun:
+        blocks = make_blocks(
+            PATH, Costly(0.5, 1, 0.6), betas, StartDraws(draw, CHAINS, CHAINS * PARTICLES), BLOCK,
+            np.random.SeedSequence(1), resample=resample,
+        )  # fmt: skip
+        return _merge(blocks, [run_block(block) for block in blocks[:finished]], 1)
+
+    def test_evaluations_at_the_temperatures_of_the_moves(self) -> None:
+        betas = np.array([0.0, 0.25, 1.0])
+        assert self.merged(betas).evaluations == CHAINS * PARTICLES * (3 + 11)
+        assert self.merged(betas[::-1].copy()).evaluations == CHAINS * PARTICLES * (11 + 3)
+
+    def test_blocks_that_are_missing(self) -> None:
+        betas = np.array([0.0, 1.0])
+        whole, part = self.merged(betas), self.merged(betas, finished=2)
+        assert (whole.interrupted, part.interrupted) == (False, True)
+        assert part.planned == whole.planned == CHAINS * PARTICLES
+        assert part.log_weight.shape == (CHAINS, 2 * BLOCK)
+
+    def test_populations_are_the_particles_of_a_chain_in_a_block(self) -> None:
+        betas = np.array([0.0, 1.0])
+        assert self.merged(betas).population_size == 1
+        assert self.merged(betas, resample=0.5).population_size == BLOCK

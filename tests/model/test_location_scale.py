@@ -61,6 +61,16 @@ def compare_densities(
         assert float(found.log_likelihood) == pytest.approx(float(own.log_likelihood), abs=1e-8)
 
 
+@pytest.mark.parametrize("weight", [np.full(SIZE, 0.3), np.array([0.0, 0.7, 1.0])])
+def test_moved_positions_have_the_same_values(normal, weight) -> None:
+    _, model = normal
+    position = model.non_centred.sample_prior(np.random.SeedSequence(1), 5)
+    moved = model.at(weight)
+    found = moved.constrain(model.move(position, weight, moved.variables))
+    for name, value in model.non_centred.constrain(position).items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-7, err_msg=name)
+
+
 def walks(batch: tuple[int, ...] = ()) -> pm.Model:
     with pm.Model() as model:
         drift, tau = pm.Normal("drift", 0, 0.3), pm.HalfNormal("tau", 2, shape=batch)

@@ -203,7 +203,7 @@ ROWS: Rows = [
     ),
     (
         "model/location_scale",
-        "tests/model/test_location_scale.py::test_the_density_is_that_of_the_model tests/model/test_location_scale.py::test_random_walks tests/model/test_location_scale.py::test_location_and_scale",
+        "tests/model/test_location_scale.py::test_the_density_is_that_of_the_model tests/model/test_location_scale.py::test_moved_positions_have_the_same_values tests/model/test_location_scale.py::test_random_walks tests/model/test_location_scale.py::test_location_and_scale",
         [
             ("return (1 - self._weight) * pt.log(", "return self._weight * pt.log("),
             ("mu + sigma ** (1 - self._weight) * (value - self._weight * mu)", "mu + sigma ** (1 - self._weight) * (value - mu)"),

@@ -183,7 +183,7 @@ ROWS: Rows = [
     ),
     (
         "results/average",
-        "tests/results/test_inclusion.py::TestAverage",
+        "tests/results/test_inclusion.py::TestAverage tests/results/test_inclusion.py::test_a_row_of_averages_by_hand",
         [
             ("weight**2 @ errors + of_weights**2", "weight @ errors + of_weights**2"),
             ("weight = softmax(log_z + log_prior)", "weight = softmax(log_z)"),
@@ -205,7 +205,7 @@ ROWS: Rows = [
     ),
     (
         "results/prior_sensitivity",
-        "tests/results/test_prior_sensitivity.py::TestAgainstAnotherModel tests/results/test_prior_sensitivity.py::TestNormalMean",
+        "tests/results/test_prior_sensitivity.py::test_bayes_factors_by_hand tests/results/test_prior_sensitivity.py::TestAgainstAnotherModel tests/results/test_prior_sensitivity.py::TestNormalMean",
         [
             ('np.hypot(high - own.log_bayes_factor, table["upper"]', 'np.hypot(own.log_bayes_factor - low, table["upper"]'),
         ],
@@ -219,7 +219,7 @@ ROWS: Rows = [
     ),
     (
         "results/savage_dickey",
-        "tests/results/test_savage_dickey.py::TestRandomParents",
+        "tests/results/test_savage_dickey.py::test_errors_of_both_densities_count tests/results/test_savage_dickey.py::TestRandomParents",
         [
             ("np.hypot(prior.mcse, posterior.mcse)", "posterior.mcse"),
         ],

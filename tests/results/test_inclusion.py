@@ -7,7 +7,8 @@ from scipy.special import softmax
 
 import pymc_anneal as pma
 
-from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.base.arviz_compat import container, draws_ess
+from pymc_anneal.results.average import _row
 from pymc_anneal.results.container import dataset
 
 TRUST = pma.Verdict("trust")
@@ -133,3 +134,17 @@ class TestAverage:
     def test_missing_variables(self) -> None:
         with pytest.raises(ValueError, match="Model 'a' has no variable 'z'"):
             pma.average({"a": result(0.0, 1, 0, 1), "b": result(0.0, 2, 0, 1)}, "z")
+
+
+def test_a_row_of_averages_by_hand() -> None:
+    rng, weight = np.random.default_rng(3), np.array([0.25, 0.75])
+    draws = [rng.normal(1, 2, (2, 100)), rng.normal(3, 1, (2, 100))]
+    simulated = np.array([[0.2, 0.8], [0.3, 0.7], [0.1, 0.9]])
+    means = np.array([d.mean() for d in draws])
+    errors = np.array([d.var() / draws_ess(d) for d in draws])
+    found = _row(draws, weight, simulated)
+    assert found["mean"] == pytest.approx(weight @ means)
+    assert found["mcse"] ** 2 == pytest.approx(weight**2 @ errors + (simulated @ means).var())
+    between = weight @ (means - weight @ means) ** 2
+    assert found["sd"] ** 2 == pytest.approx(weight @ [d.var() for d in draws] + between)
+    assert found["between"] == pytest.approx(between / found["sd"] ** 2)

@@ -8,8 +8,10 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.results.compare_models import LogBayesFactor
 from pymc_anneal.results.container import dataset
-from pymc_anneal.results.prior_sensitivity import prior_sensitivity
+from pymc_anneal.results.prior_sensitivity import _against, prior_sensitivity
 from tests.problems import log_evidence_normal_mean
 from tests.results import jzs
 
@@ -40,6 +42,20 @@ def draws(seed: int = 1) -> object:
 def exact(mean: float, sd: float) -> float:
     new, old = (log_evidence_normal_mean(Y, 1.5, *prior) for prior in ((mean, sd), (-1.0, 2.0)))
     return new - old
+
+
+def test_bayes_factors_by_hand(monkeypatch) -> None:
+    """Errors and both sides of the intervals add up in squares."""
+    own = LogBayesFactor(1.0, 0.3, (0.7, 2.2), Verdict("trust"))
+    module = "pymc_anneal.results.prior_sensitivity"
+    monkeypatch.setattr(f"{module}.log_bayes_factor", lambda *models: own)
+    monkeypatch.setattr(f"{module}.required_group", lambda *arguments: None)
+    table = pd.DataFrame({"log_ratio": [0.2], "mcse": [0.4], "lower": [-0.2], "upper": [0.7]})
+    row = _against(table, None, None).iloc[0]
+    assert row["log_bayes_factor"] == pytest.approx(1.2)
+    assert row["log_bayes_factor_mcse"] == pytest.approx(0.5)
+    assert row["log_bayes_factor_lower"] == pytest.approx(1.2 - np.hypot(0.3, 0.4))
+    assert row["log_bayes_factor_upper"] == pytest.approx(1.2 + np.hypot(1.2, 0.5))
 
 
 class TestNormalMean:
