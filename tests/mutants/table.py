@@ -6,7 +6,16 @@ from tests.mutants import estimates, fits, kernels, others
 from tests.mutants.mutant import Mutant
 
 # Bugs that make no difference, or none that is worth a test, by name, with the reason.
-_REASONS: dict[str, str] = {}
+_REASONS: dict[str, str] = {
+    "transitions/discrete_walk.py: jnp.where(outside, -jnp.inf, log_density) -> log_density": (
+        "the density is -inf or NaN there, and both are rejected"
+    ),
+    "adaptation/moment_matching.py: np.concatenate([knots, np.arange(2.0, extra + 2)]) -> "
+    "np.concatenate([knots, np.ones(extra)])": "no temperature is above the last knot",
+    "adaptation/variational_normal.py: np.concatenate([z, -z]) -> np.concatenate([z, z])": (
+        "draws with their opposites make the fit less noisy, and any draws a valid one"
+    ),
+}
 
 
 def _read() -> list[Mutant]:
