@@ -34,7 +34,7 @@ ROWS: Rows = [
     ),
     (
         "rbm/paths",
-        "tests/rbm/test_paths.py tests/test_unbiasedness.py::TestEvidence",
+        "tests/rbm/test_paths.py",
         [
             ("return step * terms.linear + hidden", "return step * terms.linear + 1.01 * hidden"),
             ("(1 - share) * self.reference_bias + share * self.model.visible_bias", "self.reference_bias + share * self.model.visible_bias"),

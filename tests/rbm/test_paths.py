@@ -18,6 +18,7 @@ from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.base.contracts import KernelState
 from pymc_anneal.rbm.exact import log_partition_function
+from tests.rbm import small_paths
 from tests.rbm_cases import (
     enumerate_states,
     exact_draws,
@@ -131,6 +132,17 @@ class TestContract:
         np.testing.assert_allclose(
             expit(path.visible_field(hidden, beta)), model.visible_probability(hidden), rtol=1e-12
         )
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (0.2, 0.7), (0.9, 0.3), (0.4, 0.401), (0.5, 0.5)])
+def test_the_ratio_is_that_of_the_densities(ends: tuple[float, float]) -> None:
+    """Of the exact RBMs at both temperatures."""
+    visible, path = states(SHAPE[0]), small_paths.GEOMETRIC
+    with jax.enable_x64(True):
+        found = path.log_ratio(path.evaluate(jnp.asarray(visible)), *ends)
+    machines = [small_paths.expected_rbm_at(path, beta) for beta in ends]
+    first, last = (machine.log_density(visible) for machine in machines)
+    np.testing.assert_allclose(found, last - first, rtol=1e-10, atol=1e-13)
 
 
 class TestUserPath:
