@@ -1,8 +1,7 @@
 """Direct paths between pooled and hierarchical models, in coordinates given the data."""
 
-import sys
-
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pymc as pm
@@ -20,7 +19,7 @@ from pymc_anneal.results.container import dataset
 from tests.sampling import mean_ratio
 
 # The module, which the function of the same name hides.
-MODULE = sys.modules["pymc_anneal.sampling.sample_bayes_factor"]
+MODULE = import_module("pymc_anneal.sampling.sample_bayes_factor")
 EFFECT, ERROR = np.array([28.0, 8, -3, 7, 1]), np.array([15.0, 10, 16, 11, 9])
 # Quantiles of the half-Cauchy prior of tau, scale 5.
 TAU = 5 * np.tan(np.pi / 2 * (np.arange(5000) + 0.5) / 5000)

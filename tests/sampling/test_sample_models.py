@@ -1,11 +1,11 @@
 """Many models in one call: all subsets of regressors, with their exact evidences."""
 
-import sys
 import time
 
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ from tests.sampling.small_model import (
 from tests.serial_executor import Serial
 
 # The module, which the function of the same name hides.
-MODULE = sys.modules["pymc_anneal.sampling.sample_models"]
+MODULE = import_module("pymc_anneal.sampling.sample_models")
 US_CRIME = Path(__file__).parents[2] / "examples" / "data" / "us_crime.csv"
 
 
