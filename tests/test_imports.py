@@ -190,9 +190,17 @@ def test_a_folder_says_what_it_holds(folder: str) -> None:
     assert ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
 
 
+# Names load what they need when they are first used.
+USE_ALL = """
+def use_all():
+    import pymc_anneal
+    return [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
+"""
+
+
 def probe(code: str) -> dict:
-    """Run code in a new interpreter and return the JSON object that it prints."""
-    command = [sys.executable, "-W", "ignore", "-c", code]
+    """Run code, which may `use_all()`, in a new interpreter, and return the JSON it prints."""
+    command = [sys.executable, "-W", "ignore", "-c", USE_ALL + code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert done.stderr == ""
     return json.loads(done.stdout)
@@ -212,8 +220,7 @@ def settings():
         "backends": sorted(bridge._backends),
     }
 before = settings()
-import pymc_anneal
-everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
+use_all()
 after = settings()
 print(json.dumps({"before": before, "after": after}))
 """
@@ -242,8 +249,7 @@ with warnings.catch_warnings():
     import pytensor.link.jax.dispatch
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import pymc_anneal
-    everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
+    use_all()
 print(json.dumps({"caught": [str(w.message) for w in caught]}))
 """
     assert probe(code) == {"caught": []}
@@ -252,8 +258,7 @@ print(json.dumps({"caught": [str(w.message) for w in caught]}))
 def test_importing_does_not_import_optional_packages() -> None:
     code = """
 import json, sys
-import pymc_anneal
-everything = [getattr(pymc_anneal, name) for name in pymc_anneal.__all__]
+use_all()
 names = ("blackjax", "dynesty", "nautilus", "netCDF4", "zarr")
 print(json.dumps({"optional": [m for m in names if m in sys.modules]}))
 """
@@ -280,6 +285,8 @@ def test_public_names() -> None:
     assert "rbm" in pma.__all__
     for name in pma.__all__:
         assert getattr(pma, name).__doc__, f"{name} has no docstring"
+    visible = {name for name in vars(pma) if not name.startswith("_")}
+    assert visible - set(FOLDERS) == set(pma.__all__) - {"rbm"}
 
 
 def test_cases_cover_every_export() -> None:

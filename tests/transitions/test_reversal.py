@@ -15,7 +15,7 @@ from scipy import special
 
 import pymc_anneal as pma
 
-from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.contracts import KernelState, StepInfo, Transition
 from tests.cases import (
     LOG_GAMMA,
     TRANSITIONS,
@@ -45,12 +45,21 @@ def normal_scores(position: jax.Array, auxiliary: object) -> np.ndarray:
     return np.column_stack([special.ndtri(np.column_stack(columns)), *momentum])
 
 
+def exact_start(kernel: Transition, seed: int) -> KernelState:
+    """Return exact draws of ``f_beta``."""
+    position = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(seed))
+    return start(LOG_GAMMA.path, kernel, jax.random.key(seed), position)
+
+
+def step(kernel: Transition, state: KernelState, seed: int) -> tuple[KernelState, StepInfo]:
+    key = jax.random.key(seed)
+    return compiled_take(kernel, key, state, LOG_GAMMA.path, jnp.asarray(BETA))
+
+
 def products(kernel: Transition, seed: int, swapped: bool) -> np.ndarray:
     """Return products of the coordinates before and after a move, shape ``(n, width^2)``."""
-    position = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(seed))
-    state = start(LOG_GAMMA.path, kernel, jax.random.key(seed), position)
-    key = jax.random.key(1000 + seed)
-    new, _ = compiled_take(kernel, key, state, LOG_GAMMA.path, jnp.asarray(BETA))
+    state = exact_start(kernel, seed)
+    new, _ = step(kernel, state, 1000 + seed)
     pair = [normal_scores(s.position, s.auxiliary) for s in (state, new)]
     before, after = reversed(pair) if swapped else pair
     return (before[:, :, None] * after[:, None, :]).reshape(PARTICLES, -1)
@@ -73,7 +82,10 @@ def reversals() -> Family:
 
 
 def test_pairs_are_swapped() -> None:
-    reversals().check()
+    found = reversals()
+    found.check()
+    assert found.visible_shift < 1.0  # standard errors of a mean product: one hundredth
+    assert not found.shifted(1.0).agrees
 
 
 def test_momentum_is_not_its_own_reversal() -> None:
@@ -85,25 +97,16 @@ def test_momentum_is_not_its_own_reversal() -> None:
 def test_momentum_goes_on_where_proposals_are_accepted() -> None:
     """Without the flip after a move, trajectories turn back, and nothing else tells."""
     kernel = pma.GeneralizedHMC(0.05, 1, 0.6, momentum_persistence=0.99)
-    position = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(1))
-    states = [start(LOG_GAMMA.path, kernel, jax.random.key(1), position)]
-    for i in range(2):
-        key = jax.random.key(2 + i)
-        new, _ = compiled_take(kernel, key, states[-1], LOG_GAMMA.path, jnp.asarray(BETA))
-        states.append(new)
-    first, second = (
-        np.asarray(b.position - a.position) for a, b in zip(states[:-1], states[1:], strict=True)
-    )
+    start = exact_start(kernel, 1)
+    middle, _ = step(kernel, start, 2)
+    end, _ = step(kernel, middle, 3)
+    first, second = middle.position - start.position, end.position - middle.position
     assert np.corrcoef(first.ravel(), second.ravel())[0, 1] > 0.8
 
 
 @pytest.mark.parametrize("kernel", [pma.HMC, pma.GeneralizedHMC, pma.MALA])
 def test_rejections_vanish_faster_than_the_step(kernel: type[Transition]) -> None:
     """As ``eps^3`` for MALA, ``eps^4`` for HMC; as ``eps^1`` with a drift of another density."""
-    position, rejected = log_gamma_draws(BETA, PARTICLES, np.random.default_rng(1)), []
-    for size in (0.2, 0.4):
-        step = kernel(size, 1, 0.6)
-        state = start(LOG_GAMMA.path, step, jax.random.key(1), position)
-        _, info = compiled_take(step, jax.random.key(2), state, LOG_GAMMA.path, jnp.asarray(BETA))
-        rejected.append(1 - float(info.accept_rate.mean()))
-    assert rejected[1] > 2**2.5 * rejected[0]
+    kernels = [kernel(size, 1, 0.6) for size in (0.2, 0.4)]
+    short, long = (1 - float(step(k, exact_start(k, 1), 2)[1].accept_rate.mean()) for k in kernels)
+    assert long > 2**2.5 * short
