@@ -11,8 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scipy import special
-
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import KernelState, StepInfo, Transition
@@ -25,6 +23,7 @@ from tests.cases import (
     log_gamma_marginal,
     start,
 )
+from tests.normal_scores import normal_scores
 from tests.pooled import Family, family
 
 # As in the tests of invariance, so that each kernel is compiled once.
@@ -38,11 +37,11 @@ def _double_precision():
         yield
 
 
-def normal_scores(position: jax.Array, auxiliary: object) -> np.ndarray:
+def scores(state: KernelState) -> np.ndarray:
     """Return the state as standard normal variables, shape ``(n, width)``."""
-    columns = [log_gamma_marginal(BETA, j).cdf(np.asarray(position)[:, j]) for j in range(2)]
-    momentum = [np.asarray(leaf) for leaf in jax.tree.leaves(auxiliary)]
-    return np.column_stack([special.ndtri(np.column_stack(columns)), *momentum])
+    columns = enumerate(np.asarray(state.position).T)
+    position = [normal_scores(column, log_gamma_marginal(BETA, j)) for j, column in columns]
+    return np.column_stack([*position, *jax.tree.leaves(state.auxiliary)])
 
 
 def exact_start(kernel: Transition, seed: int) -> KernelState:
@@ -60,7 +59,7 @@ def products(kernel: Transition, seed: int, swapped: bool) -> np.ndarray:
     """Return products of the coordinates before and after a move, shape ``(n, width^2)``."""
     state = exact_start(kernel, seed)
     new, _ = step(kernel, state, 1000 + seed)
-    pair = [normal_scores(s.position, s.auxiliary) for s in (state, new)]
+    pair = [scores(s) for s in (state, new)]
     before, after = reversed(pair) if swapped else pair
     return (before[:, :, None] * after[:, None, :]).reshape(PARTICLES, -1)
 
