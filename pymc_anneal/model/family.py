@@ -4,15 +4,17 @@ The data are arguments of the compiled functions: hyperparameters, masks of regr
 observations of the same shape. A member of the family is a `CompiledModel` that binds its values.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 
 from jax.tree_util import Partial
 from pytensor.graph.basic import Variable
@@ -21,6 +23,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.copy_model import copy_model, set_own_data
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import evaluate_log_terms, log_term_graphs
@@ -28,6 +31,9 @@ from pymc_anneal.model.map_variables import VariableMap
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.variables import FreeVariable, split_values
+
+# One member at a time has its data in the copy of its family.
+_LOCK = Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +76,29 @@ class ModelFamily:
             A value is missing, is not among the family's data, or has another shape.
         """
         arrays = self._check(values)
-        with _present_data(self._data, arrays):
-            if not self._shared:
-                return compile_model(self.compiled.model)
-            prior = PriorSampler(self.compiled.model) if self._prior_depends else None
-            frozen = FrozenData.of(self.compiled.model)
-        return self._bind(arrays, prior or self.compiled._prior, frozen)
+        if not self._shared:
+            return compile_model(self._with_data(copy_model(self.compiled.model), arrays))
+        with _LOCK:
+            own = self._with_data(self._copy, arrays)
+            prior = PriorSampler(own) if self._prior_depends else self.compiled._prior
+            return self._bind(arrays, prior, self._frozen(own))
+
+    @cached_property
+    def _copy(self) -> pm.Model:
+        """A copy of the model, whose data are those of one member after the other."""
+        return copy_model(self.compiled.model)
+
+    def _with_data(self, copy: pm.Model, arrays: Sequence[np.ndarray]) -> pm.Model:
+        set_own_data(copy, self.compiled.model, self.compiled._data.values)
+        for name, array in zip(self.names, arrays, strict=True):
+            copy[name].set_value(array)
+        return copy
+
+    def _frozen(self, copy: pm.Model) -> FrozenData:
+        """Record the data of a copy, by the shared variables of the model."""
+        data = FrozenData.of(copy)
+        own = {v: pt.constant(copy[v.name].get_value()) for v in self._data}
+        return replace(data, values=self.compiled._data.values | own)
 
     def _bind(
         self, arrays: Sequence[np.ndarray], prior: PriorSampler, frozen: FrozenData
@@ -181,16 +204,3 @@ def _trace(
     size = variables[-1].stop if variables else 0
     gradient = jax.vmap(jax.grad(total), in_axes=(0, None))
     jax.eval_shape(gradient, np.empty((2, size)), list(data))
-
-
-@contextmanager
-def _present_data(data: Sequence[Variable], arrays: Sequence[np.ndarray]) -> Iterator[None]:
-    """Give ``pm.Data`` other values for a while."""
-    before = [d.get_value() for d in data]
-    try:
-        for d, array in zip(data, arrays, strict=True):
-            d.set_value(array)
-        yield
-    finally:
-        for d, array in zip(data, before, strict=True):
-            d.set_value(array)

@@ -17,10 +17,9 @@ increments, ``w = 0``, or its values, ``w = 1``, for all entries of the variable
 import warnings
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
@@ -39,6 +38,7 @@ from pytensor.tensor.random.basic import (
 )
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.copy_model import set_own_data, without_initial_values
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.map_rows import RowFunction, map_positions
 from pymc_anneal.model.notes import first_line
@@ -212,10 +212,12 @@ class LocationScaleModel:
 
     def _compile(self, weight: np.ndarray) -> CompiledModel:
         transforms = {e.name: e.transform(weight) for e in self._entries}
-        with _values(self._frozen), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # Those about the model were given when it was compiled in its own coordinates.
             warnings.simplefilter("ignore", UserWarning)
-            return compile_model(change_value_transforms(self._model, transforms))
+            changed = change_value_transforms(without_initial_values(self._model), transforms)
+            set_own_data(changed, self._model, self._frozen)
+            return compile_model(changed)
 
     def location_and_scale(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return location and scale of all entries, shapes ``(n, k)``.
@@ -315,16 +317,3 @@ def is_standard_normal(rv: Variable, transform: Transform | None) -> bool:
     walk = isinstance(rv.owner.op, RandomWalkRV)
     parts = rv.owner.inputs[:2] if walk else [rv]
     return all(isinstance(part.owner.op, NormalRV) for part in parts)
-
-
-@contextmanager
-def _values(frozen: Mapping[Any, Any]) -> Iterator[None]:
-    """Give shared variables the values of constants for a while."""
-    before = {shared: shared.get_value() for shared in frozen}
-    try:
-        for shared, constant in frozen.items():
-            shared.set_value(constant.data)
-        yield
-    finally:
-        for shared, value in before.items():
-            shared.set_value(value)
