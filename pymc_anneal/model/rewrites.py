@@ -1,16 +1,18 @@
 """Rewrites of a PyTensor graph for its translation to JAX.
 
 `EXACT_FORMS` run before PyTensor's own optimisation: checks on parameters become ``-inf``, as in
-:func:`pymc.sample`, and logarithms of values that underflow are taken of their forms
-(`underflow.py`). `FAST_FORMS` run after it: they drop assertions and checks that cannot fail,
-and replace element-wise forms whose JAX translation is slow by equally accurate ones:
+:func:`pymc.sample`, logarithms of values that underflow are taken of their forms
+(`underflow.py`), and log-sum-exp becomes one Op (`extremes.py`). `FAST_FORMS` run after it: they
+drop assertions and checks that cannot fail, and replace element-wise forms whose JAX translation is
+slow by equally accurate ones:
 
 - ``softplus(x) = max(x, 0) + log1p(exp(-|x|))`` with the logistic sigmoid as its derivative, in
   place of ``logaddexp(x, 0)``, whose guards against infinities cost five times the function;
 - ``log(1 - exp(x))`` with the derivative ``-1 / expm1(-x)``, which JAX's own lacks near zero;
 - ``switch(c, f(a), f(b)) = f(switch(c, a, b))``, which evaluates ``f`` once. Bernoulli and
   categorical likelihoods have this form, with ``f`` a softplus;
-- Cholesky factors and triangular systems by blocks (`cholesky.py`).
+- Cholesky factors and triangular systems by blocks (`cholesky.py`);
+- largest entries with another derivative than JAX's (`extremes.py`).
 
 At last, branches that are not taken are made harmless for gradients (`untaken_branches.py`).
 """
@@ -46,9 +48,10 @@ from pytensor.scalar.basic import (
 from pytensor.scalar.math import Log1mexp, Sigmoid, Softplus
 from pytensor.tensor.basic import MakeVector
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.math import All
+from pytensor.tensor.math import All, Max, Min
 
 from pymc_anneal.model.cholesky import REPLACED, use_block_forms
+from pymc_anneal.model.extremes import use_log_sum_exp, use_own_extremes
 from pymc_anneal.model.jax_dispatch import jax_funcify
 from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
 from pymc_anneal.model.untaken_branches import ProtectUntakenBranches
@@ -188,6 +191,7 @@ EXACT_FORMS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
     _everywhere(take_log_of_softmax, Elemwise),
     _everywhere(drop_zero_guard, Elemwise),
+    _everywhere(use_log_sum_exp, Elemwise),
 )
 
 FAST_FORMS: tuple[GraphRewriter, ...] = (
@@ -196,6 +200,7 @@ FAST_FORMS: tuple[GraphRewriter, ...] = (
     _everywhere(_drop_sigmoid_bound, Elemwise),
     _everywhere(_drop_true_check, All),
     _everywhere(use_block_forms, *REPLACED),
+    _everywhere(use_own_extremes, Max, Min),
     # Twice: each pass moves a switch inside one Op, and -softplus(.) is two Ops deep.
     _everywhere(_move_switch_inside, Elemwise),
     _everywhere(_move_switch_inside, Elemwise),

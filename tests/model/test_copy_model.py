@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytensor
-import pytest
 
 import pymc_anneal as pma
 
@@ -64,7 +63,7 @@ def test_initial_values_are_no_reason_to_keep_the_coordinates() -> None:
 
 
 def test_other_shared_variables_have_to_keep_their_values() -> None:
-    """They cannot be copied, and the user's are not written to: the coordinates stay, with a note."""
+    """They have no copy, and nothing is written to them: the coordinates stay, with a note."""
     width = pytensor.shared(1.0, name="width")
     with pm.Model() as model:
         theta = pm.Normal("theta", 0, pm.HalfNormal("tau", width), shape=3)
