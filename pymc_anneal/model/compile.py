@@ -26,6 +26,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.derivatives import Derivatives
@@ -117,6 +118,7 @@ class CompiledModel:
         """The model whose likelihood is zero where its log likelihood is NaN."""
         return replace(self, log_terms=rejecting_nan(self.log_terms))
 
+    @double_precision
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior.
 
@@ -139,6 +141,7 @@ class CompiledModel:
         """
         return join_values(self._prior(seed, draws), draws)
 
+    @double_precision
     def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Map unconstrained vectors to the model's variables and deterministics.
 
@@ -153,6 +156,7 @@ class CompiledModel:
         """
         return self._constrain(position)
 
+    @double_precision
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Map values of the free variables to unconstrained vectors, the inverse of `constrain`.
 
@@ -195,6 +199,7 @@ class CompiledModel:
         """Cut a vector, shape ``(d,)``, into values of the free variables."""
         return split_values(self.variables, x)
 
+    @double_precision
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Compute the log likelihood of each observation.
 
@@ -295,6 +300,7 @@ def check_not_model(name: str, value: object) -> None:
         raise TypeError(f"`{name}` is a {type(value).__name__}: pass a model by name, `model=`.")
 
 
+@double_precision
 def compile_model(model: pm.Model | None = None) -> CompiledModel:
     """Compile a PyMC model for annealing.
 

@@ -14,7 +14,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 
 from pymc_anneal.model.frozen_data import freeze_shared
-from pymc_anneal.model.jax_dispatch import jax_funcify, set_double_precision
+from pymc_anneal.model.jax_dispatch import jax_funcify
 from pymc_anneal.model.rewrites import EXACT_FORMS, FAST_FORMS
 
 # One array per input of a graph, to one array per output.
@@ -36,16 +36,14 @@ class JaxGraph:
     """
 
     def __init__(self, build: Callable[[Any], JaxFunction], graph: Any):
-        # For the whole process, as in PyTensor's JAX backend: constants are converted when the
-        # function is traced, and callbacks run in threads of XLA, so that the setting of one
-        # thread would leave both in single precision.
-        set_double_precision(True)
         self._build, self._graph = build, graph
-        self._function = build(graph)
+        with jax.enable_x64(True):
+            self._function = build(graph)
 
     def __call__(self, *point: jax.Array) -> tuple[jax.Array, ...]:
-        """Evaluate at a point."""
-        return self._function(*point)
+        """Evaluate at a point, in double precision whatever the setting of the caller."""
+        with jax.enable_x64(True):
+            return self._function(*point)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JaxGraph, (self._build, self._graph)

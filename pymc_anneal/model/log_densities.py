@@ -159,10 +159,11 @@ def evaluate_log_terms(
     data
         Data that are arguments of the graph.
     """
-    log_prior, log_likelihood = graph(*data, *split_values(variables, x))
-    log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
-    log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
-    return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
+    with jax.enable_x64(True):
+        log_prior, log_likelihood = graph(*data, *split_values(variables, x))
+        log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
+        log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
+        return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
 
 def evaluate_each_term(

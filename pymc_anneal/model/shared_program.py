@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jax.extend.core import jaxpr_as_fun
@@ -39,17 +40,24 @@ class SharedProgram:
 
     def __init__(self, function: PicklableFunction, ndim: int):
         self._function, self._ndim = function, ndim
-        self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
-        # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
-        self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
-        self._digest = self._describe()
+        with jax.enable_x64(True):  # also where another process loads it
+            self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
+            # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
+            self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
+            self._digest = self._describe()
         count_model(self._digest)
 
     def __call__(self, *arguments: jax.Array) -> LogTerms:
         """Evaluate the log terms; the last argument is the position, the others are the arrays."""
         *arrays, x = arguments
+        if [a.dtype for a in arrays] != [c.dtype for c in self._closed.consts]:
+            raise TypeError(
+                "The arrays of a compiled model have lost precision: it was unpickled while JAX's "
+                "64-bit numbers were switched off. Unpickle it under `jax.enable_x64(True)`."
+            )
         bound = self._closed.replace(consts=arrays)  # type: ignore[no-untyped-call]
-        return LogTerms(*jaxpr_as_fun(bound)(x))
+        with jax.enable_x64(True):
+            return LogTerms(*jaxpr_as_fun(bound)(jnp.asarray(x, jnp.float64)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SharedProgram) and self._digest == other._digest

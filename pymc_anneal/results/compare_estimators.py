@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.ais import JACKKNIFE_GROUPS, jackknife_error
 from pymc_anneal.evidence.bridge_sampling import bridge_evidence
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT, MAX_PARETO_K, weight_pareto_k
@@ -32,6 +33,7 @@ from pymc_anneal.results.log_evidence import log_evidence
 Estimator: TypeAlias = Callable[[Ladder[np.ndarray]], float]
 
 
+@double_precision
 def compare_estimators(
     idata: Container,
     *,

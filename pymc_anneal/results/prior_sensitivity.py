@@ -16,6 +16,7 @@ import pandas as pd
 import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, required_group
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
@@ -27,6 +28,7 @@ from pymc_anneal.results.compare_models import log_bayes_factor
 _REMEDY = "the new posterior is too far from the draws; run sample_ais with this prior"
 
 
+@double_precision
 def prior_sensitivity(
     idata: Container,
     priors: Mapping[str, Any],

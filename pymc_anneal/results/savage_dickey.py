@@ -16,6 +16,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, has_group
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
@@ -36,6 +37,7 @@ _PRIOR_DRAWS = 10_000
 _NEAR, _LARGEST_JUMP = 1e-6, 1e-2
 
 
+@double_precision
 def savage_dickey(
     idata: Container,
     null: Mapping[str, Any],

@@ -26,6 +26,7 @@ from scipy.stats import binomtest, ttest_1samp
 
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.bennett import bar
@@ -104,6 +105,7 @@ class Calibration:
         )
 
 
+@double_precision
 def calibrate(
     n_datasets: int = 40,
     *,

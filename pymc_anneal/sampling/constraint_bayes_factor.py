@@ -22,6 +22,7 @@ from scipy.stats import norm
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
@@ -39,6 +40,7 @@ from pymc_anneal.results.compare_models import LogBayesFactor
 _PARTICLES, _PRIOR_DRAWS, _PRIOR_CHAINS = 800, 10_000, 4
 
 
+@double_precision
 def constraint_bayes_factor(
     idata: Container,
     constraint: Callable[[Any], Any] | Sequence[Callable[[Any], Any]],

@@ -143,6 +143,7 @@ class CoolingPath:
         return jnp.subtract(self.power * terms.log_point, terms.log_start)
 
 
+@double_precision
 def find_map(
     draws: int = 500,
     *,

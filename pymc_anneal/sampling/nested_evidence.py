@@ -11,6 +11,7 @@ import pymc as pm
 
 from pymc_anneal.base.arguments import check_count, check_target
 from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.nested_sampling import NestedRun, combine_runs
 from pymc_anneal.evidence.verdict import warn_unless_trusted
@@ -34,6 +35,7 @@ _SAMPLERS: Mapping[str, Callable[..., NestedRun]] = {
 }
 
 
+@double_precision
 def nested_evidence(
     model: pm.Model | CompiledModel | None = None,
     *,

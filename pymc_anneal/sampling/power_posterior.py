@@ -72,6 +72,7 @@ class _Sample(NamedTuple):
     population_size: int = 1
 
 
+@double_precision
 def power_posterior(
     betas: Sequence[float] | np.ndarray | float,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal.base.contracts import Path, Transition
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.verdict import warn_unless_trusted
 from pymc_anneal.execution.checkpoint import Checkpoint
@@ -51,6 +52,7 @@ _DRAWS = 500
 _MOMENT_DRAWS = 1024
 
 
+@double_precision
 def sample_ais(
     model_or_draws: pm.Model | CompiledModel | int | None = None,
     /,

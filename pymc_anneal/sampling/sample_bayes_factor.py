@@ -23,6 +23,7 @@ from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, has_group
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.data_hash import hash_data
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
@@ -61,6 +62,7 @@ _NEARLY = 1.05
 _REMEDY = "the models are too far apart for this path; take more steps, or compare two evidences"
 
 
+@double_precision
 def sample_bayes_factor(
     model_a: pm.Model | CompiledModel,
     model_b: pm.Model | CompiledModel,
@@ -143,22 +145,18 @@ def sample_bayes_factor(
     a, b = as_compiled(model_a), as_compiled(model_b)
     _check_models(a, b)
     seed_draws, seed_choice, seed_run = seed_sequence(random_seed).spawn(3)
-    given: list[Container | None] = [draws_a, draws_b]
-    spent = 0
-    if draws_a is None and draws_b is None:
-        source = 0 if a.ndim <= b.ndim else 1
-        idata = sample_ais(
-            (a, b)[source],
-            cores=cores,
-            random_seed=seed_draws,
-            progressbar=progressbar,
-            warnings=False,
-        )
-        given[source], spent = idata, int(idata["evidence"]["evaluations"])
-    backward = given[0] is None  # the path goes from b to a
+    without_draws = draws_a is None and draws_b is None
+    # The path goes from b to a: it starts where draws are given, or else at the smaller model.
+    backward = b.ndim < a.ndim if without_draws else draws_a is None
     first, second = (b, a) if backward else (a, b)
-    space = join_models(first, second)
-    draws = [given[1], given[0]] if backward else [given[0], given[1]]
+    draws: list[Container | None] = [draws_b, draws_a] if backward else [draws_a, draws_b]
+    space = join_models(first, second)  # refuses models that do not match, before anything runs
+    spent = 0
+    if without_draws:
+        idata = sample_ais(
+            first, cores=cores, random_seed=seed_draws, progressbar=progressbar, warnings=False
+        )
+        draws[0], spent = idata, int(idata["evidence"]["evaluations"])
     start = grouped_draws(draws[0], first)
     settings = Settings(
         draws=-(-_PARTICLES // len(start)),

@@ -15,6 +15,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, group
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.verdict import EvidenceWarning, warn_unless_trusted
@@ -31,6 +32,7 @@ from pymc_anneal.sampling.sample_ais import sample_ais
 Member: TypeAlias = pm.Model | CompiledModel | Mapping[str, Any]
 
 
+@double_precision
 def sample_models(
     models: Mapping[str, Member],
     *,
@@ -114,19 +116,19 @@ class _Call:
         The model, or the family that ``values`` select it from.
     values : mapping of str to array, or None
     seed : SeedSequence
-    settings : mapping of str to object
-        Arguments of :func:`sample_ais`.
+    settings : SharedPickle
+        Arguments of :func:`sample_ais`, by name.
     """
 
     name: str
     source: SharedPickle[Any]
     values: Mapping[str, Any] | None
     seed: np.random.SeedSequence
-    settings: Mapping[str, Any]
+    settings: SharedPickle[Mapping[str, Any]]
 
     def __call__(self) -> Container:
         """Return the result of the model."""
-        settings = {**self.settings, "progressbar": False, "warnings": False}
+        settings = {**self.settings.value, "progressbar": False, "warnings": False}
         try:
             return sample_ais(model=self._compile(), random_seed=self.seed, **settings)
         except Exception as error:
@@ -150,14 +152,15 @@ def _calls(
     families: dict[tuple[str, ...], SharedPickle[ModelFamily]] = {}
     base = as_compiled(model) if any(isinstance(m, Mapping) for m in models.values()) else None
     seeds, calls = seed_sequence(random_seed).spawn(len(models)), list[_Call]()
+    shared = SharedPickle(settings)
     for (name, member), seed in zip(models.items(), seeds, strict=True):
         if base is None or not isinstance(member, Mapping):
-            calls.append(_Call(name, SharedPickle(member), None, seed, settings))
+            calls.append(_Call(name, SharedPickle(member), None, seed, shared))
             continue
         names = tuple(sorted(member))
         if names not in families:
             families[names] = SharedPickle(ModelFamily(base, names))
-        calls.append(_Call(name, families[names], member, seed, settings))
+        calls.append(_Call(name, families[names], member, seed, shared))
     return calls
 
 

@@ -121,6 +121,7 @@ class TemperedTransition(BlockedStep):  # type: ignore[misc]  # PyMC has no type
     }
     _state_class = StepMethodState
 
+    @double_precision
     def __init__(
         self,
         vars: Sequence[Any] | None = None,

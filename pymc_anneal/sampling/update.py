@@ -15,6 +15,7 @@ import pymc as pm
 
 from pymc_anneal.adaptation.fit_reference import fit_to_draws
 from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import unconstrain_posterior
 from pymc_anneal.model.recent import as_compiled
@@ -24,6 +25,7 @@ from pymc_anneal.sampling.sample_ais import sample_ais
 _FITTED = 1024
 
 
+@double_precision
 def update(
     idata: Container, model: pm.Model | CompiledModel | None = None, **settings: Any
 ) -> Container:

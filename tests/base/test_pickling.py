@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
+import pytest
 
 import pymc_anneal as pma
 
@@ -53,8 +54,16 @@ class TestPicklableFunction:
 
     def test_it_computes_the_same(self) -> None:
         position = compiled().sample_prior(np.random.SeedSequence(2), 1)[0]
-        copy = pickle.loads(pickle.dumps(compiled().log_terms))
-        assert copy(jnp.asarray(position)) == compiled().log_terms(jnp.asarray(position))
+        with jax.enable_x64(True):
+            copy = pickle.loads(pickle.dumps(compiled().log_terms))
+        assert copy(position) == compiled().log_terms(position)
+
+    def test_in_single_precision_nothing_is_computed(self) -> None:
+        """JAX rounds the arrays without a word."""
+        with jax.enable_x64(False):
+            copy = pickle.loads(pickle.dumps(compiled().log_terms))
+        with pytest.raises(TypeError, match="lost precision"):
+            copy(np.zeros(compiled().ndim))
 
     def test_the_data_are_those_of_the_time_of_compiling(self) -> None:
         with pm.Model() as model:

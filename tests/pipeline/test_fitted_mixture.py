@@ -94,6 +94,7 @@ class TestEvidence:
 
 
 class TestChoice:
+    @pytest.mark.slow
     def test_the_prior_where_the_mixture_is_no_nearer(self, shell) -> None:
         model, log_evidence = shell
         idata = run(model, random_seed=1)

@@ -33,6 +33,7 @@ from tests.cases import (
     log_gamma_evidence,
     log_gamma_terms,
 )
+from tests.posteriors import exact_draws
 from tests.problems import by_name
 
 PARTICLES = 40_000
@@ -117,13 +118,20 @@ def schools():
 
 
 @pytest.fixture(scope="module")
-def nuts(schools):
+def posterior(schools):
+    """Exact draws of the posterior, two chains of 500."""
+    x = exact_draws(schools[1], 1000, 1)
+    values = {k: v.reshape(2, 500, *v.shape[1:]) for k, v in schools[1].constrain(x).items()}
+    return container({"posterior": dataset(values, ("chain", "draw"))})
+
+
+def sample_nuts(model: pm.Model):
     return pm.sample(
         500,
         tune=500,
         chains=2,
         cores=1,
-        model=schools[1].model,
+        model=model,
         progressbar=False,
         random_seed=1,
         compute_convergence_checks=False,
@@ -131,12 +139,15 @@ def nuts(schools):
 
 
 class TestSampleAis:
-    @pytest.mark.parametrize("start", [pytest.param("draws", marks=pytest.mark.slow), "nuts"])
-    def test_eight_schools(self, start, schools, nuts) -> None:
+    @pytest.mark.parametrize(
+        "start", ["exact", *(pytest.param(s, marks=pytest.mark.slow) for s in ("draws", "nuts"))]
+    )
+    def test_eight_schools(self, start, schools, posterior) -> None:
         problem, model = schools
+        given = {"exact": posterior, "nuts": start == "nuts" and sample_nuts(model.model)}
         idata = pma.sample_ais(
             model=model,
-            reverse_from=nuts if start == "nuts" else start,
+            reverse_from=given.get(start, start),
             progressbar=False,
             random_seed=5,
         )
@@ -154,10 +165,9 @@ class TestSampleAis:
         assert float(numbers["gap"]) > 0
         assert "reverse runs" in repr(found)
 
-    def test_container(self, schools, nuts) -> None:
-        idata = pma.sample_ais(
-            100, steps=30, model=schools[1], reverse_from=nuts, progressbar=False, random_seed=5
-        )
+    def test_container(self, schools, posterior) -> None:
+        settings = {"steps": 30, "model": schools[1], "progressbar": False, "random_seed": 5}
+        idata = pma.sample_ais(100, reverse_from=posterior, **settings)
         forward, reverse = (group(idata, n) for n in ("annealing", "reverse_annealing"))
         assert reverse["log_weight"].shape == forward["log_weight"].shape == (4, 100)
         np.testing.assert_array_equal(
@@ -194,9 +204,9 @@ class TestSampleAis:
         found = pma.log_evidence(idata)
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
 
-    def test_draws_of_another_posterior_are_noticed(self, schools, nuts) -> None:
+    def test_draws_of_another_posterior_are_noticed(self, schools, posterior) -> None:
         # Shifted draws, and transitions that hardly move them: the directions contradict.
-        shifted = group(nuts, "posterior").copy()
+        shifted = group(posterior, "posterior").copy()
         shifted["mu"] = shifted["mu"] + 8
         idata = pma.sample_ais(
             model=schools[1],

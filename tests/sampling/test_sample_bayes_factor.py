@@ -1,5 +1,7 @@
 """Bayes factors along a direct path: exact values, unbiasedness, wrong twins, refusals."""
 
+from importlib import import_module
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -18,6 +20,8 @@ from pymc_anneal.pipeline.between_models import OwnPriors
 from pymc_anneal.results.container import dataset
 from tests.sampling import mean_ratio
 
+# The module, which the function of the same name hides.
+MODULE = import_module("pymc_anneal.sampling.sample_bayes_factor")
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(40, 3)) @ np.array([[1.0, 0.6, 0.2], [0.0, 0.8, 0.4], [0.0, 0.0, 0.9]])
 Y = X @ [0.5, -0.4, 0.2] + RNG.normal(size=40)
@@ -182,6 +186,15 @@ def test_a_hierarchical_model_has_own_variables_with_parents() -> None:
 
 
 class TestRefused:
+    """Before anything runs."""
+
+    @pytest.fixture(autouse=True)
+    def _no_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def run(*arguments: object, **options: object) -> None:
+            raise AssertionError("A run was started.")
+
+        monkeypatch.setattr(MODULE, "sample_ais", run)
+
     def model(self, size: int) -> pm.Model:
         with pm.Model() as model:
             x = pm.Normal("s", 0, 1, shape=size)

@@ -1,0 +1,111 @@
+"""JAX's switches for 64-bit numbers are after a call what they were before."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.double_precision import double_precision
+from tests.sampling.black_box_models import solved
+from tests.sampling.small_model import QUICK, build_small_model
+
+# Kernels without gradients, which a black box has not.
+WALK = {**QUICK, "transition": pma.RandomWalkMetropolis(0.3, 2, 1.0), "draws": 20}
+
+
+def of_process() -> bool:
+    return bool(jax.config.values["jax_enable_x64"])
+
+
+@pytest.fixture(autouse=True, params=[False, True])
+def setting(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """The setting of a user's process."""
+    before = of_process()
+    jax.config.update("jax_enable_x64", request.param)
+    yield request.param
+    jax.config.update("jax_enable_x64", before)
+
+
+def test_within_a_call_and_after_it(setting: bool) -> None:
+    @double_precision
+    def inner() -> tuple[bool, str]:
+        return of_process(), str(jnp.arange(2.0).dtype)
+
+    @double_precision
+    def outer() -> tuple[bool, str]:
+        inner()
+        return inner()
+
+    assert outer() == (True, "float64")
+    assert of_process() == setting
+    assert jnp.arange(2.0).dtype == ("float64" if setting else "float32")
+
+
+def test_after_a_failure(setting: bool) -> None:
+    @double_precision
+    def fail() -> None:
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        fail()
+    assert of_process() == setting
+
+
+def test_two_calls_at_once(setting: bool) -> None:
+    """The first to end leaves the switch to the other; the last one restores it."""
+    both, one = Barrier(2, timeout=30), Barrier(2, timeout=30)
+
+    @double_precision
+    def call(last: bool) -> bool:
+        both.wait()
+        if last:
+            one.wait()
+        return of_process()
+
+    def first() -> None:
+        assert call(False)
+        one.wait()
+
+    with ThreadPoolExecutor() as pool:
+        found = [pool.submit(first), pool.submit(call, True)]
+        assert found[1].result()
+        found[0].result()
+    assert of_process() == setting
+
+
+@pytest.mark.parametrize("build", [build_small_model, solved])
+def test_runs_at_once_are_in_double_precision(setting: bool, build) -> None:
+    """Callbacks to Python, which run in threads of XLA, included."""
+    compiled = pma.compile_model(build())
+
+    def run(seed: int) -> np.ndarray:
+        found = pma.sample_ais(model=compiled, **{**WALK, "random_seed": seed})
+        return np.asarray(found["annealing"]["log_weight"])
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(run, (1, 2, 1)))
+    assert of_process() == setting
+    np.testing.assert_array_equal(found[0], found[2])
+    assert found[0].dtype == np.float64
+    position = compiled.sample_prior(np.random.SeedSequence(1), 3)
+    for x in position:
+        # As PyMC's own density, to many more digits than single precision has.
+        point = dict(
+            zip([v.name for v in compiled.model.value_vars], compiled.split(x), strict=True)
+        )
+        own = compiled.model.compile_logp()(point)
+        terms = compiled.log_terms(x)
+        assert float(terms.log_prior + terms.log_likelihood) == pytest.approx(own, rel=1e-12)
+    assert of_process() == setting
+
+
+def test_a_refused_call(setting: bool) -> None:
+    with pytest.raises(ValueError, match="target_mcse"):
+        pma.sample_ais(model=build_small_model(), target_mcse=-1.0, progressbar=False)
+    assert of_process() == setting
