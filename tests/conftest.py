@@ -16,6 +16,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings", "ignore:PyTensor could not link to a BLAS:UserWarning"
     )
     _share_compiled_programs(config)
+    # Tests compute with JAX themselves. Calls switch it on for their own duration, which
+    # `tests/base/test_double_precision.py` and the processes that tests start rely on.
+    jax.config.update("jax_enable_x64", True)
 
 
 def _share_compiled_programs(config: pytest.Config) -> None:

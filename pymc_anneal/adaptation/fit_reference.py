@@ -36,6 +36,7 @@ MAX_DENSE = 512
 _STARTS = 64
 
 
+@double_precision
 def fit_reference(
     idata: Any, *, model: pm.Model | CompiledModel | None = None, family: Family = "gaussian"
 ) -> GaussianReference | StudentTReference:

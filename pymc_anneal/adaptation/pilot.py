@@ -25,6 +25,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import (
     KernelState,
     NanDensityError,
@@ -238,7 +239,7 @@ def _check_cost(beta: float, cost: int, warned: bool) -> bool:
     if cost > _TOO_SLOW:
         raise ValueError(f"{message} A run would not end. {_REASONS}")
     if cost > _SLOW and not warned:
-        warnings.warn(f"{message} The run will be slow. {_REASONS}", stacklevel=3)
+        warnings.warn(f"{message} The run will be slow. {_REASONS}", stacklevel=levels_to_caller())
     return warned or cost > _SLOW
 
 

@@ -8,11 +8,12 @@ GPUs with factors rounded to eleven bits (TensorFloat-32): a transition would le
 invariant than the one that enters the weights.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -27,27 +28,34 @@ _config: Any = jax.config  # whose settings and methods have no types in some ve
 class _ProcessSwitch:
     """The process's switch for 64-bit numbers, on while at least one call needs it."""
 
-    calls: int = 0
+    calls: Counter[int] = field(default_factory=Counter)  # by thread
     before: bool = False
     lock: Lock = field(default_factory=Lock)
 
     @contextmanager
     def on(self) -> Iterator[None]:
         with self.lock:
-            if not self.calls:
+            if not self.calls.total():
                 self.before = bool(_config.values["jax_enable_x64"])
                 _config.update("jax_enable_x64", True)
-            self.calls += 1
+            self.calls[get_ident()] += 1
         try:
             yield
         finally:
             with self.lock:
-                self.calls -= 1
-                if not self.calls:
+                self.calls[get_ident()] -= 1
+                if not self.calls.total():
+                    self.calls.clear()
                     _config.update("jax_enable_x64", self.before)
 
 
 _process = _ProcessSwitch()
+
+
+def other_threads() -> bool:
+    """Whether calls run in other threads of the process."""
+    with _process.lock:
+        return any(n and thread != get_ident() for thread, n in _process.calls.items())
 
 
 def double_precision(function: Callable[P, T]) -> Callable[P, T]:

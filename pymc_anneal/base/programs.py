@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+from pymc_anneal.base.double_precision import other_threads
+
 Program = TypeVar("Program", bound=Callable[..., Any])
 
 # Models after which the programs of all are forgotten. Those in use are compiled again, or read
@@ -29,9 +31,14 @@ def forgettable(compiled: Program) -> Program:
 
 
 def count_model(description: Hashable) -> None:
-    """Count a model that has programs of its own, and forget those of all if they are too many."""
+    """Count a model that has programs of its own, and forget those of all if they are too many.
+
+    Nothing is forgotten while calls run in other threads: the next model that is counted when they
+    have ended brings it about.
+    """
     with _lock:
-        if description not in _models and len(_models) >= _MOST_MODELS:
+        too_many = description not in _models and len(_models) >= _MOST_MODELS
+        if too_many and not other_threads():
             for function in _functions:
                 function.clear_cache()
             _models.clear()

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from pymc_anneal.base.caller import levels_to_caller
+
 Status: TypeAlias = Literal[
     "trust",
     "more steps needed",
@@ -86,16 +88,14 @@ class EvidenceWarning(UserWarning):
     """An estimate of the evidence that its verdict does not trust."""
 
 
-def warn_unless_trusted(verdict: Verdict, subject: str, stacklevel: int = 3) -> None:
-    """Warn of an estimate that is not trusted.
+def warn_unless_trusted(verdict: Verdict, subject: str) -> None:
+    """Warn of an estimate that is not trusted, where the user's code calls this package.
 
     Parameters
     ----------
     verdict : Verdict
     subject : str
         The estimate, in words.
-    stacklevel : int
-        Of :func:`warnings.warn`; by default the caller of the function that calls this one.
 
     Warns
     -----
@@ -103,7 +103,7 @@ def warn_unless_trusted(verdict: Verdict, subject: str, stacklevel: int = 3) -> 
         The status is not "trust".
     """
     if not verdict.trusted:
-        warnings.warn(f"{subject}: {verdict}", EvidenceWarning, stacklevel=stacklevel)
+        warnings.warn(f"{subject}: {verdict}", EvidenceWarning, stacklevel=levels_to_caller())
 
 
 def combined_verdict(verdicts: Mapping[str, Verdict]) -> Verdict:

@@ -40,6 +40,7 @@ from pymc_anneal.model.log_densities import (
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.notes import list_notes
+from pymc_anneal.model.pickling import pack
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.reject_nan import rejecting_nan
 from pymc_anneal.model.shared_program import build_log_terms
@@ -97,6 +98,9 @@ class CompiledModel:
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
     fallbacks: list[str] = field(default_factory=list, repr=False, kw_only=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pack(self)
 
     @property
     def unimodal_columns(self) -> np.ndarray:

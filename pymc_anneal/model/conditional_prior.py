@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc.pytensorf import reseed_rngs
 from pytensor import tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
@@ -30,8 +29,8 @@ from pymc_anneal.model.prior_draws import (
     BATCH,
     Compiled,
     add_batch_axis,
+    call_seeded,
     compile_python,
-    find_rngs,
 )
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 from pymc_anneal.model.variables import FreeVariable, join_values, split_values
@@ -158,8 +157,8 @@ def _draw_batches(
     states = seed.generate_state(-(-count // BATCH), np.uint64)
     for start, state in zip(range(0, count, BATCH), states, strict=True):
         rows = np.arange(start, start + BATCH).clip(max=count - 1)
-        reseed_rngs(find_rngs(function), state)
-        parts.append(function(*(np.asarray(values[name])[rows] for name in names)))
+        given = (np.asarray(values[name])[rows] for name in names)
+        parts.append(call_seeded(function, state, *given))
     return [np.concatenate(column)[:count] for column in zip(*parts, strict=True)]
 
 
@@ -173,6 +172,6 @@ def _draw_one_by_one(
     """Draw row by row, for graphs that cannot have an axis of draws."""
     rows = []
     for i, state in enumerate(seed.generate_state(count, np.uint64)):
-        reseed_rngs(find_rngs(function), state)
-        rows.append(function(*(np.asarray(values[name])[i] for name in names)))
+        given = (np.asarray(values[name])[i] for name in names)
+        rows.append(call_seeded(function, state, *given))
     return [np.stack(column) for column in zip(*rows, strict=True)]

@@ -21,6 +21,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.scalar.basic import Exp, Log
+from pytensor.tensor import special
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Max, Sum
 from pytensor.tensor.type import TensorType
@@ -63,7 +64,7 @@ class Smallest(_Reduction):
 
 def log_sum_exp(x: jax.Array, axis: tuple[int, ...]) -> jax.Array:
     """Return ``log(sum(exp(x)))`` along some axes, where no exponential overflows."""
-    shift = jax.lax.stop_gradient(jnp.max(x, axis, keepdims=True))
+    shift = jnp.max(jax.lax.stop_gradient(x), axis, keepdims=True)
     shift = jnp.where(jnp.isfinite(shift), shift, 0.0)
     return jnp.log(jnp.exp(x - shift).sum(axis)) + jnp.squeeze(shift, axis)
 
@@ -99,8 +100,14 @@ jax_funcify.register(Largest, lambda op, **kwargs: partial(largest, axis=op.axis
 jax_funcify.register(Smallest, lambda op, **kwargs: partial(smallest, axis=op.axis))
 
 
+# PyTensor 3 has an Op for it, whose graph holds the maximum; PyTensor 2 writes the sum out.
+OTHER_LOG_SUM_EXP: tuple[type, ...] = tuple(filter(None, [getattr(special, "LogSumExp", None)]))
+
+
 def use_log_sum_exp(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     """Rewrite ``log(sum(exp(x)))``, also with the axes of the sum kept."""
+    if isinstance(node.op, OTHER_LOG_SUM_EXP):
+        return [LogSumExp(tuple(node.op.axis))(*node.inputs)]
     if not isinstance(node.op.scalar_op, Log):
         return None
     total, kept = node.inputs[0], None
@@ -124,6 +131,6 @@ def use_own_extremes(fgraph: FunctionGraph, node: Apply) -> list[Variable] | Non
 
 
 def _axes(reduced: Variable) -> tuple[int, ...]:
-    """Return the axes that were reduced, in increasing order."""
+    """Return the axes that were reduced."""
     axis, ndim = reduced.owner.op.axis, reduced.owner.inputs[0].ndim
-    return tuple(range(ndim)) if axis is None else tuple(sorted(i % ndim for i in axis))
+    return tuple(range(ndim)) if axis is None else tuple(axis)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, TypeAlias
 
 import jax
@@ -16,6 +17,9 @@ from pymc_anneal.model.frozen_data import FrozenData, freeze_shared
 from pymc_anneal.model.host_calls import compile_graph
 from pymc_anneal.model.jaxify import jaxify
 from pymc_anneal.model.variables import FreeVariable, split_values
+
+# A function that PyTensor compiled has one storage for its inputs: threads take turns.
+_CALLING = Lock()
 
 # From arrays of shapes (n, ...) to arrays of shapes (n, ...).
 RowFunction: TypeAlias = Callable[..., list[np.ndarray]]
@@ -70,5 +74,6 @@ def _map_one_by_one(
     arrange: Callable[..., Sequence[Any]],
     *rows: np.ndarray,
 ) -> list[np.ndarray]:
-    values = [function(*arrange(*row)) for row in zip(*rows, strict=True)]
+    with _CALLING:
+        values = [function(*arrange(*row)) for row in zip(*rows, strict=True)]
     return [np.stack(column) for column in zip(*values, strict=True)]

@@ -20,6 +20,7 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.storable import DRAW_DIMS, find_unstorable, name_dimensions
 from pymc_anneal.model.frozen_data import FrozenData, freeze_shared
 from pymc_anneal.model.host_calls import compile_graph
@@ -56,7 +57,9 @@ class VariableMap:
             try:
                 arrays = [np.asarray(v) for v in function(position)]
             except _ShapeError as error:  # no reason to lose all other variables
-                warnings.warn(f"Variable '{names[0]}' is left out: {error}.", stacklevel=2)
+                warnings.warn(
+                    f"Variable '{names[0]}' is left out: {error}.", stacklevel=levels_to_caller()
+                )
                 continue
             values.update(zip(names, arrays, strict=True))
         return values
@@ -146,5 +149,5 @@ def warn_of_omissions(model: pm.Model, left_out: Mapping[str, str], data: Frozen
     for name, reason in {**find_unstorable(shapes, taken), **left_out}.items():
         warnings.warn(
             f"Variable '{name}' is left out of results: {reason}. The evidence is not affected.",
-            stacklevel=3,
+            stacklevel=levels_to_caller(),
         )

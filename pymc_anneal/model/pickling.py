@@ -14,6 +14,8 @@ from typing import Any
 
 import cloudpickle
 
+from pymc_anneal.base.double_precision import double_precision
+
 # Functions cached per process. Each holds its compiled programs, and a worker process serves few
 # models at a time.
 _CACHE_SIZE = 4
@@ -44,6 +46,22 @@ class PicklableFunction:
 
     def __reduce__(self) -> "tuple[Callable[[bytes], PicklableFunction], tuple[bytes]]":
         return _load, (self._payload,)
+
+
+def pack(value: Any) -> tuple[Any, ...]:
+    """Return how to pickle an object, for its ``__reduce__``, such that its arrays keep 64 bits.
+
+    JAX rounds arrays that are unpickled while its 64-bit numbers are off, as they are by default.
+    """
+    return _unpack, (cloudpickle.dumps((type(value), vars(value))),)
+
+
+@double_precision
+def _unpack(payload: bytes) -> Any:
+    kind, state = pickle.loads(payload)
+    value = object.__new__(kind)
+    vars(value).update(state)
+    return value
 
 
 def _load(payload: bytes) -> PicklableFunction:

@@ -17,6 +17,7 @@ is subtracted from the log prior.
 """
 
 import math
+import threading
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -54,6 +55,9 @@ _MIN_ACCEPTANCE = 1e-3
 # Largest difference, relative to 1 + |x|, of a draw and its round trip through the transform: far
 # above rounding, far below the distance of a rejected draw from the restricted part.
 _ROUND_TRIP_TOLERANCE = 1e-6
+
+# A compiled function has one storage for its generators, inputs and outputs: threads take turns.
+_DRAWING = threading.Lock()
 
 
 class _Batch(NamedTuple):
@@ -300,23 +304,23 @@ def check_batch(arrays: Sequence[np.ndarray], outputs: Sequence[Variable]) -> No
 
 
 def _sample_batch(function: Compiled, seed: np.random.SeedSequence) -> _Batch:
-    reseed_rngs(find_rngs(function), seed.generate_state(1, np.uint64)[0])
-    return _unpack(function())
+    return _unpack(call_seeded(function, seed.generate_state(1, np.uint64)[0]))
 
 
 def _sample_one_by_one(function: Compiled, seed: np.random.SeedSequence) -> _Batch:
     """Sample draw by draw, for graphs that cannot have an axis of draws."""
-    rngs, rows = find_rngs(function), []
-    for state in seed.generate_state(BATCH, np.uint64):
-        reseed_rngs(rngs, state)
-        rows.append(function())
+    rows = [call_seeded(function, state) for state in seed.generate_state(BATCH, np.uint64)]
     return _unpack([np.stack(column) for column in zip(*rows, strict=True)])
 
 
-def find_rngs(function: Compiled) -> list[Variable]:
-    """Return the generators of random numbers of a compiled function."""
-    shared = function.get_shared()
-    return [v for v in shared if isinstance(v.get_value(borrow=True), np.random.Generator)]
+def call_seeded(function: Compiled, seed: np.uint64, *inputs: np.ndarray) -> list[np.ndarray]:
+    """Call a compiled function with its generators of random numbers at a seed."""
+    with _DRAWING:
+        generators = [v.get_value(borrow=True) for v in function.get_shared()]
+        pairs = zip(function.get_shared(), generators, strict=True)
+        reseed_rngs([v for v, g in pairs if isinstance(g, np.random.Generator)], seed)
+        drawn: list[np.ndarray] = function(*inputs)
+        return drawn
 
 
 def _unpack(arrays: Sequence[np.ndarray]) -> _Batch:

@@ -21,6 +21,7 @@ from jax.extend.core import jaxpr_as_fun
 from jax.tree_util import Partial
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import count_model
 from pymc_anneal.model.log_densities import Translation, evaluate_log_terms
 from pymc_anneal.model.pickling import PicklableFunction
@@ -38,13 +39,13 @@ class SharedProgram:
         Length of the position.
     """
 
+    @double_precision  # also where another process loads it
     def __init__(self, function: PicklableFunction, ndim: int):
         self._function, self._ndim = function, ndim
-        with jax.enable_x64(True):  # also where another process loads it
-            self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
-            # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
-            self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
-            self._digest = self._describe()
+        self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
+        # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
+        self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
+        self._digest = self._describe()
         count_model(self._digest)
 
     def __call__(self, *arguments: jax.Array) -> LogTerms:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import pymc as pm
 
 from pymc_anneal.base.arguments import resolve
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT
@@ -160,7 +161,7 @@ def _warn_of_random_walk(compiled: CompiledModel) -> None:
         "evaluations than HMC in more than a few dimensions. A gradient of the Op (`pullback`, or "
         "`grad` before PyTensor 3) avoids it; `transition='random_walk'` takes it without this "
         "warning.",
-        stacklevel=4,
+        stacklevel=levels_to_caller(),
     )
 
 

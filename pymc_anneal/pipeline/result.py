@@ -15,6 +15,7 @@ import xarray as xr
 
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais
@@ -83,7 +84,7 @@ def _try_group(name: str, build: Callable[[], dict[str, xr.Dataset]]) -> dict[st
         warnings.warn(
             f"The {name} are left out of the result ({type(error).__name__}: {error}). The "
             "evidence is not affected.",
-            stacklevel=4,
+            stacklevel=levels_to_caller(),
         )
         return {}
 

@@ -15,6 +15,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, group
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
@@ -193,10 +194,10 @@ def _describe(result: Container) -> str:
 def _warn(results: Mapping[str, Container], missing: Sequence[str]) -> None:
     for name, result in results.items():
         found = log_evidence(result)
-        warn_unless_trusted(found.verdict, f"{name}, {found.headline}", stacklevel=4)
+        warn_unless_trusted(found.verdict, f"{name}, {found.headline}")
     if missing:
         warnings.warn(
             f"Stopped: there are results of {len(results)} models, and none of {missing}.",
             EvidenceWarning,
-            stacklevel=3,
+            stacklevel=levels_to_caller(),
         )

@@ -16,7 +16,7 @@ Reference: Neal (1996), Sampling from multimodal distributions using tempered tr
 
 import math
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import jax
@@ -32,6 +32,7 @@ from pymc_anneal.adaptation.plan import effective_length, trial_steps
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import KernelState, Path, Scalar, Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.seeds import key_from_words
 from pymc_anneal.model.compile import CompiledModel, compile_model
@@ -141,17 +142,33 @@ class TemperedTransition(BlockedStep):  # type: ignore[misc]  # PyMC has no type
         compiled = compile_model(model)
         self._slices = compiled.variables
         start = _candidate(compiled, reference)
-        self._path, self._draw = start.path, start.draw_reference
         kernel = choose_transition(transition, compiled)
-        self._transition, self._betas = self._plan(kernel, schedule)
+        tuned, self._betas = self._plan(start, kernel, schedule)
+        # In other processes, to which PyMC sends the step, arrays keep their precision.
+        self._moves = SharedPickle((start.path, tuned, start.draw_reference))
 
-    def _plan(self, kernel: Transition, schedule: Any) -> tuple[Transition, np.ndarray]:
+    @property
+    def _path(self) -> Path:
+        return self._moves.value[0]
+
+    @property
+    def _transition(self) -> Transition:
+        return self._moves.value[1]
+
+    @property
+    def _draw(self) -> Callable[[np.random.SeedSequence, int], np.ndarray]:
+        return self._moves.value[2]
+
+    def _plan(
+        self, start: RunCandidate, kernel: Transition, schedule: Any
+    ) -> tuple[Transition, np.ndarray]:
         """Tune the kernel and set the schedule."""
         given = schedule is not None and not np.isscalar(schedule)
         if given and not needs_pilot(kernel):
             return kernel, check_schedule(schedule)
         seed_start, seed_run = self._seed().spawn(2)
-        pilot = run_pilot(self._path, kernel, self._draw(seed_start, _PILOT_PARTICLES), seed_run)
+        position = start.draw_reference(seed_start, _PILOT_PARTICLES)
+        pilot = run_pilot(start.path, kernel, position, seed_run)
         if given:
             return pilot.transition, check_schedule(schedule)
         # Each leg then has a variance of half a nat^2: 6 of 10 excursions are accepted.

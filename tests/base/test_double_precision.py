@@ -1,8 +1,11 @@
 """JAX's switches for 64-bit numbers are after a call what they were before."""
 
+import inspect
+
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
+from types import FunctionType
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +14,21 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.base import programs
 from pymc_anneal.base.double_precision import double_precision
+from tests.model.test_copy_model import schools
 from tests.sampling.black_box_models import solved
 from tests.sampling.small_model import QUICK, build_small_model
 
+# Functions of other folders than `sampling` that evaluate densities.
+COMPUTING = {
+    "bridge_evidence",
+    "compare_estimators",
+    "compile_model",
+    "fit_reference",
+    "prior_sensitivity",
+    "savage_dickey",
+}
 # Kernels without gradients, which a black box has not.
 WALK = {**QUICK, "transition": pma.RandomWalkMetropolis(0.3, 2, 1.0), "draws": 20}
 
@@ -103,6 +117,54 @@ def test_runs_at_once_are_in_double_precision(setting: bool, build) -> None:
         terms = compiled.log_terms(x)
         assert float(terms.log_prior + terms.log_likelihood) == pytest.approx(own, rel=1e-12)
     assert of_process() == setting
+
+
+def test_a_default_call_gives_the_same_bits() -> None:
+    """Coordinates, survey, reference, run and audit of a hierarchical model, and its draws."""
+    found = {}
+    for on in (False, True):
+        jax.config.update("jax_enable_x64", on)
+        result = pma.sample_ais(100, model=schools(), random_seed=1, progressbar=False)
+        found[on] = result["annealing"]["log_weight"], result["posterior"]["theta"]
+    for off, on in zip(found[False], found[True], strict=True):
+        np.testing.assert_array_equal(off, on)
+
+
+@pytest.mark.parametrize("name", sorted(pma.__all__))
+def test_functions_that_compute_with_jax_are_decorated(name: str) -> None:
+    door = getattr(pma, name)
+    if not isinstance(door, FunctionType):
+        return
+    folder = inspect.unwrap(door).__module__.split(".")[1]
+    if folder == "sampling" or name in COMPUTING:
+        assert inspect.unwrap(door) is not door
+
+
+def test_programs_are_kept_while_another_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    @jax.jit
+    def function(x: jax.Array) -> jax.Array:
+        return x + 1
+
+    monkeypatch.setattr(programs, "_functions", [function])
+    monkeypatch.setattr(programs, "_models", set(range(programs._MOST_MODELS)))
+    function(1.0)
+    begun, end = Event(), Event()
+
+    @double_precision
+    def run() -> None:
+        begun.set()
+        end.wait(30)
+
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(run)
+        begun.wait(30)
+        double_precision(programs.count_model)("another")
+        assert function._cache_size() == 1
+        end.set()
+        running.result()
+    double_precision(programs.count_model)("one more")
+    assert function._cache_size() == 0
+    assert programs._models == {"one more"}
 
 
 def test_a_refused_call(setting: bool) -> None:

@@ -4,6 +4,7 @@ import pickle
 
 from functools import cache
 
+import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,6 +58,14 @@ class TestPicklableFunction:
         with jax.enable_x64(True):
             copy = pickle.loads(pickle.dumps(compiled().log_terms))
         assert copy(position) == compiled().log_terms(position)
+
+    def test_a_model_keeps_its_precision(self) -> None:
+        """In a process that has not switched 64-bit numbers on, as those of Dask."""
+        position = compiled().sample_prior(np.random.SeedSequence(2), 1)[0]
+        with jax.enable_x64(False):
+            copy = pickle.loads(cloudpickle.dumps(compiled()))
+        assert copy.log_terms(position) == compiled().log_terms(position)
+        assert copy.ndim == compiled().ndim
 
     def test_in_single_precision_nothing_is_computed(self) -> None:
         """JAX rounds the arrays without a word."""

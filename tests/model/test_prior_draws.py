@@ -1,5 +1,7 @@
 """Prior draws follow the prior density, restricted where a transform restricts it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -147,3 +149,14 @@ class TestPriorDraws:
         factor = compiled.constrain(draws)["factor"]
         u = stats.expon.cdf(factor[:, 0] * (rate if parent == "scales" else 1.0))
         assert stats.kstest(u, "uniform").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("name", ["normal", "lkj_cholesky"])
+def test_threads_take_turns(name: str) -> None:
+    """In batches, and for a graph without an axis of draws: the draws of a seed are its own."""
+    compiled = pma.compile_model(build(name))
+    seeds = [np.random.SeedSequence(i) for i in range(8)]
+    alone = [compiled.sample_prior(seed, 300) for seed in seeds]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda seed: compiled.sample_prior(seed, 300), seeds))
+    np.testing.assert_array_equal(together, alone)

@@ -169,9 +169,28 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/extremes",
+        "tests/model/test_extremes.py",
+        [
+            ("jnp.max(jax.lax.stop_gradient(x), axis", "jnp.max(x, axis"),
+            ("jnp.where(jnp.isfinite(shift), shift, 0.0)", "shift"),
+            ("return -largest(-x, axis)", "return largest(x, axis)"),
+        ],
+    ),
+    (
+        "model/copy_model",
+        "tests/model/test_copy_model.py tests/model/test_location_scale.py",
+        [
+            ("own[shared].set_value(constant.data, borrow=True)", "pass"),
+            ("elif not np.array_equal(shared.get_value(borrow=True), constant.data)", "elif False"),
+            ("fromkeys(model.rvs_to_initial_values)", "fromkeys(model.rvs_to_initial_values, 0.1)"),
+        ],
+    ),
+    (
         "model/prior_draws",
         "tests/model/test_prior_draws.py tests/model/test_restricted_priors.py",
         [
+            ("    with _DRAWING:", "    if True:"),
             ("math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)", "math.lgamma(shape[-1] + 1)"),
             ("math.sqrt((1 - rate) / (rate * draws))", "math.sqrt((1 - rate) / draws)"),
         ],

@@ -4,6 +4,15 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "base/double_precision",
+        "tests/base/test_double_precision.py",
+        [
+            ("                self.calls[get_ident()] -= 1", "                pass"),
+            ('_config.update("jax_enable_x64", self.before)', "pass"),
+            ("any(n and thread != get_ident() for", "any(False for"),
+        ],
+    ),
+    (
         "rbm/state_sums",
         "tests/rbm/test_state_sums.py",
         [
