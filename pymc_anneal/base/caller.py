@@ -1,11 +1,12 @@
 """The place in the user's code to which a warning belongs."""
 
+import os
 import sys
 
 from pathlib import Path
 
 # Of the file names of this package.
-_PREFIX = f"{Path(__file__).parents[1]}/"
+_PREFIX = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 def levels_to_caller() -> int:
