@@ -101,7 +101,7 @@ jax_funcify.register(Smallest, lambda op, **kwargs: partial(smallest, axis=op.ax
 
 
 # PyTensor 3 has an Op for it, whose graph holds the maximum; PyTensor 2 writes the sum out.
-OTHER_LOG_SUM_EXP: tuple[type, ...] = tuple(filter(None, [getattr(special, "LogSumExp", None)]))
+OTHER_LOG_SUM_EXP: tuple[Any, ...] = tuple(filter(None, [getattr(special, "LogSumExp", None)]))
 
 
 def use_log_sum_exp(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
