@@ -22,9 +22,9 @@ help:  ## show this list
 demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data with the exact answer
 	$(BIN)/python examples/radiata_pine.py
 
-# Almost all programs of the tests run once and briefly: without optimisation the suite takes a quarter
-# of the time, and without PyTensor's compilers (C or Numba, a tenth of what is left) nine tenths of
-# that. The slow tests, the demo and the documentation compile as users do.
+# Almost all programs of the tests and of the documentation run once and briefly: without optimisation
+# the suite takes a quarter of the time, and without PyTensor's compilers (C or Numba) nine tenths of
+# that. The slow tests and the demo compile as users do.
 QUICK_XLA := $(XLA_FLAGS) --xla_backend_optimization_level=0
 QUICK_PYTENSOR := $(PYTENSOR_FLAGS),cxx=,linker=vm
 
@@ -58,7 +58,7 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 
