@@ -37,13 +37,18 @@ def of_process() -> bool:
     return bool(jax.config.values["jax_enable_x64"])
 
 
-@pytest.fixture(autouse=True, params=[False, True])
-def setting(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """The setting of a user's process."""
+@pytest.fixture
+def _restored() -> Iterator[None]:
     before = of_process()
-    jax.config.update("jax_enable_x64", request.param)
-    yield request.param
+    yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture(params=[False, True])
+def setting(request: pytest.FixtureRequest, _restored: None) -> bool:
+    """The setting of a user's process."""
+    jax.config.update("jax_enable_x64", request.param)
+    return bool(request.param)
 
 
 def test_within_a_call_and_after_it(setting: bool) -> None:
@@ -119,6 +124,7 @@ def test_runs_at_once_are_in_double_precision(setting: bool, build) -> None:
     assert of_process() == setting
 
 
+@pytest.mark.usefixtures("_restored")
 def test_a_default_call_gives_the_same_bits() -> None:
     """Coordinates, survey, reference, run and audit of a hierarchical model, and its draws."""
     found = {}
@@ -130,14 +136,12 @@ def test_a_default_call_gives_the_same_bits() -> None:
         np.testing.assert_array_equal(off, on)
 
 
-@pytest.mark.parametrize("name", sorted(pma.__all__))
-def test_functions_that_compute_with_jax_are_decorated(name: str) -> None:
-    door = getattr(pma, name)
-    if not isinstance(door, FunctionType):
-        return
-    folder = inspect.unwrap(door).__module__.split(".")[1]
-    if folder == "sampling" or name in COMPUTING:
-        assert inspect.unwrap(door) is not door
+def test_functions_that_compute_with_jax_are_decorated() -> None:
+    public = {name: getattr(pma, name) for name in pma.__all__}
+    doors = {name: f for name, f in public.items() if isinstance(f, FunctionType)}
+    computing = COMPUTING | {n for n, f in doors.items() if ".sampling." in f.__module__}
+    assert len(computing) > 12
+    assert [n for n in sorted(computing) if inspect.unwrap(doors[n]) is doors[n]] == []
 
 
 def test_programs_are_kept_while_another_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
