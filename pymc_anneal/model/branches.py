@@ -29,6 +29,7 @@ from pytensor.tensor.math import Sum
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import log_term_graphs
+from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.underflow import scalar_op
 from pymc_anneal.model.variables import FreeVariable, split_values
 
@@ -53,11 +54,14 @@ class Branches:
     variables : sequence of FreeVariable
     data : FrozenData
         The data with which the model was compiled.
+    fallbacks : list of str
+        It grows if there are branches that cannot be used.
     """
 
     model: pm.Model = field(repr=False)
     variables: Sequence[FreeVariable]
     data: FrozenData = field(repr=False)
+    fallbacks: list[str] = field(default_factory=list, repr=False)
 
     def __reduce__(self) -> tuple[type["Branches"], tuple[Any, ...]]:
         """Leave out compiled programs, which cannot be pickled."""
@@ -105,10 +109,12 @@ class Branches:
         chosen, terms = pt.lvector("branch"), list[int]()
         outputs = self.data.freeze(log_term_graphs(self.model))
         if sum(1 for _ in _sums(outputs)) > _MAX_SUMS:
+            self._give_up(f"there are more than {_MAX_SUMS} sums")
             return (), chosen, outputs
         # One at a time, the outer ones first: a term may hold further sums.
         while (found := next(_sums(outputs), None)) is not None:
             if len(terms) == _MAX_SUMS:
+                self._give_up(f"there are more than {_MAX_SUMS} sums")
                 return (), chosen, outputs
             variable, choice = found
             picked = choice.pick(chosen[len(terms)]).astype(variable.dtype)
@@ -123,8 +129,15 @@ class Branches:
             return None
         try:
             return jaxify([chosen, *self.model.value_vars], outputs)
-        except Exception:  # Of any class; the model is then evaluated by compiled PyTensor code.
+        except Exception as error:  # Of any class: what JAX cannot evaluate, PyTensor does.
+            self._give_up(f"JAX does not evaluate them ({first_line(error)})")
             return None
+
+    def _give_up(self, reason: str) -> None:
+        self.fallbacks.append(
+            "The terms of sums of densities (mixtures) are not searched for modes one by one, "
+            f"because {reason}."
+        )
 
 
 def _sums(outputs: Sequence[Variable]) -> Iterator[tuple[Variable, _Choice]]:

@@ -266,7 +266,7 @@ class CompiledModel:
     @cached_property
     def branches(self) -> Branches:
         """The branches of the model, with the data with which it was compiled."""
-        return Branches(self.model, self.variables, self._data)
+        return Branches(self.model, self.variables, self._data, self.fallbacks)
 
     def explain_unnormalised(self) -> str:
         """Say what a reference other than the prior lacks and what to do; "" if nothing."""

@@ -28,6 +28,7 @@ from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import evaluate_log_terms, log_term_graphs
 from pymc_anneal.model.map_variables import VariableMap
+from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
 from pymc_anneal.model.variables import FreeVariable, split_values
@@ -76,8 +77,12 @@ class ModelFamily:
             A value is missing, is not among the family's data, or has another shape.
         """
         arrays = self._check(values)
-        if not self._shared:
-            return compile_model(self._with_data(copy_model(self.compiled.model), arrays))
+        if self._obstacle:
+            alone = compile_model(self._with_data(copy_model(self.compiled.model), arrays))
+            alone.fallbacks.append(
+                f"The model is compiled for itself, not with its family, because {self._obstacle}."
+            )
+            return alone
         with _LOCK:
             own = self._with_data(self._copy, arrays)
             prior = PriorSampler(own) if self._prior_depends else self.compiled._prior
@@ -124,15 +129,15 @@ class ModelFamily:
         return any(d in ancestors(self.compiled.model.free_RVs) for d in self._data)
 
     @cached_property
-    def _shared(self) -> bool:
-        """Whether one compilation serves all members."""
+    def _obstacle(self) -> str:
+        """Why one compilation does not serve all members; "" if it does."""
         if self.compiled.discrete and self._prior_depends:
-            return False  # a support may depend on the data
+            return "a support may depend on the data"
         try:
             _trace(self._log_terms, self.compiled.variables, self._present())
-        except Exception:  # The translation and JAX's tracing raise errors of any class.
-            return False
-        return True
+        except Exception as error:  # The translation and JAX's tracing raise errors of any class.
+            return f"JAX does not take the data as arguments ({first_line(error)})"
+        return ""
 
     @cached_property
     def _log_terms(self) -> PicklableFunction:

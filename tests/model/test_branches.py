@@ -11,6 +11,8 @@ from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.pipeline.model_target import ModelTarget
+
 # PyTensor takes the logarithm of a constant such as 2.0 in single precision.
 RTOL = 1e-8
 
@@ -65,7 +67,9 @@ def test_a_model_without_sums_has_none() -> None:
     with pm.Model() as model:
         p = pm.Beta("p", 1, 1)
         pm.Binomial("y", 10, p, observed=3)
-    assert pma.compile_model(model).branches.terms == ()
+    compiled = pma.compile_model(model)
+    assert compiled.branches.terms == ()
+    assert not compiled.fallbacks
 
 
 def test_data_are_those_of_the_compilation() -> None:
@@ -115,6 +119,27 @@ class TestChoices:
 
     def test_too_many_sums(self) -> None:
         assert self.branches(20).terms == ()
+
+
+def test_too_many_sums_are_noted() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=40)
+        for i in range(40):
+            pm.Potential(f"p{i}", pt.logaddexp(x[i], 0.0))
+    compiled = pma.compile_model(model)
+    assert compiled.branches.terms == ()
+    assert "there are more than 32 sums" in ModelTarget(compiled).attrs["notes"]
+
+
+def test_branches_that_jax_does_not_evaluate_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise NotImplementedError("no form\nof this Op")
+
+    compiled = two_terms(pm.math.logaddexp)
+    monkeypatch.setattr("pymc_anneal.model.branches.jaxify", refuse)
+    assert compiled.branches.terms == ()
+    (note,) = compiled.fallbacks
+    assert note.endswith("because JAX does not evaluate them (NotImplementedError: no form).")
 
 
 def test_compiled_branches_are_pickled_without_their_programs() -> None:

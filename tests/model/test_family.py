@@ -76,6 +76,8 @@ def test_models_that_cannot_share_are_compiled_one_by_one() -> None:
         pm.Normal("y", k, 1, observed=3.0)
     member = ModelFamily(pma.compile_model(model), ("n",)).member({"n": 9})
     assert member.variables[0].support == ((0, 9),)
+    (note,) = member.fallbacks
+    assert note.endswith("not with its family, because a support may depend on the data.")
 
 
 @pytest.mark.parametrize(
