@@ -25,6 +25,7 @@ import cloudpickle
 import numpy as np
 
 from pymc_anneal.annealing.block import BlockResult, Snapshot
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.execution.checkpoint_file import read_checkpoint, write_checkpoint
 
@@ -295,7 +296,7 @@ class StageLog:
         warnings.warn(
             f"The checkpoint could not be written ({error}). The run continues and keeps its "
             "results in memory; free some space or make the folder writable: the run tries again.",
-            stacklevel=2,
+            stacklevel=levels_to_caller(),
         )
 
 

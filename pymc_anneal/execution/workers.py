@@ -25,6 +25,7 @@ from typing import Any, TypeAlias, TypeGuard
 from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped, Snapshot
 from pymc_anneal.annealing.loop import final_progress, run_block
 from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import NanDensityError, Path, Transition
 from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.progress import BlockProgress
@@ -197,7 +198,7 @@ class WorkerPool:
         warnings.warn(
             f"The executor lost its workers ({error}); the remaining blocks run in threads of "
             "this process.",
-            stacklevel=2,
+            stacklevel=levels_to_caller(),
         )
         self._executor = self._fallback = ThreadPoolExecutor(count_processors())
 

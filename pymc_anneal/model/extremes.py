@@ -63,7 +63,10 @@ class Smallest(_Reduction):
 
 
 def log_sum_exp(x: jax.Array, axis: tuple[int, ...]) -> jax.Array:
-    """Return ``log(sum(exp(x)))`` along some axes, where no exponential overflows."""
+    """Return ``log(sum(exp(x)))`` along some axes, where no exponential overflows.
+
+    JAX's own also handles signs, and traces the derivative of the maximum before it drops it.
+    """
     shift = jnp.max(jax.lax.stop_gradient(x), axis, keepdims=True)
     shift = jnp.where(jnp.isfinite(shift), shift, 0.0)
     return jnp.log(jnp.exp(x - shift).sum(axis)) + jnp.squeeze(shift, axis)

@@ -86,7 +86,7 @@ class ModelFamily:
         with _LOCK:
             own = self._with_data(self._copy, arrays)
             prior = PriorSampler(own) if self._prior_depends else self.compiled._prior
-            return self._bind(arrays, prior, self._frozen(own))
+            return self._bind(arrays, prior, self._frozen(own, arrays))
 
     @cached_property
     def _copy(self) -> pm.Model:
@@ -99,11 +99,10 @@ class ModelFamily:
             copy[name].set_value(array)
         return copy
 
-    def _frozen(self, copy: pm.Model) -> FrozenData:
+    def _frozen(self, copy: pm.Model, arrays: Sequence[np.ndarray]) -> FrozenData:
         """Record the data of a copy, by the shared variables of the model."""
-        data = FrozenData.of(copy)
-        own = {v: pt.constant(copy[v.name].get_value()) for v in self._data}
-        return replace(data, values=self.compiled._data.values | own)
+        own = dict(zip(self._data, map(pt.constant, arrays), strict=True))
+        return replace(FrozenData.of(copy), values=self.compiled._data.values | own)
 
     def _bind(
         self, arrays: Sequence[np.ndarray], prior: PriorSampler, frozen: FrozenData

@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.pickling import SharedPickle
 
 # Functions cached per process. Each holds its compiled programs, and a worker process serves few
 # models at a time.
@@ -53,14 +53,12 @@ def pack(value: Any) -> tuple[Any, ...]:
 
     JAX rounds arrays that are unpickled while its 64-bit numbers are off, as they are by default.
     """
-    return _unpack, (cloudpickle.dumps((type(value), vars(value))),)
+    return _unpack, (type(value), SharedPickle(dict(vars(value))))
 
 
-@double_precision
-def _unpack(payload: bytes) -> Any:
-    kind, state = pickle.loads(payload)
-    value = object.__new__(kind)
-    vars(value).update(state)
+def _unpack(kind: type, state: SharedPickle[dict[str, Any]]) -> Any:
+    value: Any = object.__new__(kind)
+    vars(value).update(state.value)
     return value
 
 

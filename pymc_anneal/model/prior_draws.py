@@ -316,11 +316,15 @@ def _sample_one_by_one(function: Compiled, seed: np.random.SeedSequence) -> _Bat
 def call_seeded(function: Compiled, seed: np.uint64, *inputs: np.ndarray) -> list[np.ndarray]:
     """Call a compiled function with its generators of random numbers at a seed."""
     with _DRAWING:
-        generators = [v.get_value(borrow=True) for v in function.get_shared()]
-        pairs = zip(function.get_shared(), generators, strict=True)
-        reseed_rngs([v for v, g in pairs if isinstance(g, np.random.Generator)], seed)
+        reseed_rngs(_find_rngs(function), seed)
         drawn: list[np.ndarray] = function(*inputs)
         return drawn
+
+
+def _find_rngs(function: Compiled) -> list[Variable]:
+    """Return the generators of random numbers of a compiled function."""
+    shared = function.get_shared()
+    return [v for v in shared if isinstance(v.get_value(borrow=True), np.random.Generator)]
 
 
 def _unpack(arrays: Sequence[np.ndarray]) -> _Batch:

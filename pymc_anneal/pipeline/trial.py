@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
 from pymc_anneal.evidence.diagnostics import (
     MAX_PARETO_K,
@@ -77,7 +78,7 @@ def plan_run(
         plan = fitted or kept(partial(_plan_from_pilot, session, pilot))
     overrun = session.call_budget.describe_overrun(plan.predicted_seconds)
     if overrun:
-        warnings.warn(overrun, stacklevel=2)
+        warnings.warn(overrun, stacklevel=levels_to_caller())
     return replace(plan, note=" ".join(filter(None, (plan.note, overrun)))), tuple(trials)
 
 

@@ -30,11 +30,13 @@ def test_blocks_add_up_to_the_evidence(counts: tuple[int, ...]) -> None:
     for count in counts[1:]:
         idata = pma.update(idata, model(count), random_seed=count, progressbar=False)
         found.append(pma.log_evidence(idata))
-    ends = zip(counts, counts[1:], found, found[1:], strict=False)
-    for before, after, a, b in ends:
-        score, error = b.log_evidence - a.log_evidence, np.hypot(a.mcse, b.mcse)
+    scores = [b.log_evidence - a.log_evidence for a, b in zip(found, found[1:], strict=False)]
+    ends = zip(scores, counts, counts[1:], found, found[1:], strict=False)
+    for score, before, after, a, b in ends:
+        error = np.hypot(a.mcse, b.mcse)
         assert b.verdict.trusted
         assert abs(score - (exact(after) - exact(before))) < 4 * error
+    assert found[0].log_evidence + sum(scores) == pytest.approx(found[-1].log_evidence)
     assert abs(found[-1].log_evidence - exact(6)) < 4 * found[-1].mcse
 
 
