@@ -81,6 +81,7 @@ def fit_to_particles(
     seed: np.random.SeedSequence,
     evaluations: int = 0,
     log_concave: bool = False,
+    surveyed: int | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 
@@ -99,14 +100,18 @@ def fit_to_particles(
         Those that brought the particles to the posterior.
     log_concave
         Whether the posterior is known to have one mode: nothing is searched.
+    surveyed
+        Number of particles of the survey from which these were taken, the effort of the fit and the
+        number of positions that are evaluated together. Default: as many as there are.
     """
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
-    search = _search(compiled, len(position), evaluations) if searched else None
-    size = COSTLY_BATCH if compiled.costly else len(position)
+    effort = surveyed or len(position)
+    search = _search(compiled, effort, evaluations) if searched else None
+    size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)
-    return fit_mixture(target, *found)
+    return fit_mixture(target, *found, draws=_DRAWS_PER_PARTICLE * effort)
 
 
 def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
@@ -130,6 +135,7 @@ def fit_mixture(
     seed: np.random.SeedSequence,
     search: Search | None = None,
     widen: Sequence[int] | np.ndarray = (),
+    draws: int | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -148,6 +154,9 @@ def fit_mixture(
     widen : sequence of int
         Coordinates along which the largest mode gets a wider component; the others are about normal
         given these.
+    draws : int, optional
+        Draws of the mixture for its weights, and as many to measure it. Default: four for each
+        particle.
 
     Returns
     -------
@@ -159,7 +168,8 @@ def fit_mixture(
     modes = len(mixture.mean)
     if len(widen):
         mixture = _with_wider_component(mixture, np.asarray(widen))
-    fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes)
+    draws = draws or _DRAWS_PER_PARTICLE * len(position)
+    fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
@@ -178,6 +188,7 @@ class _Fitter:
     position: np.ndarray
     draw_prior: Sampler
     wide: int
+    draws: int
 
     def fit(
         self, mixture: ModeMixture, seed: np.random.SeedSequence, modes: int
@@ -189,13 +200,12 @@ class _Fitter:
         seed_fit, seed_check = seed.spawn(2)
         target, position = self.target, self.position
         start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
-        count = _DRAWS_PER_PARTICLE * len(position)
-        draws = draw_start(start, self.draw_prior)(seed_fit, count)
+        draws = draw_start(start, self.draw_prior)(seed_fit, self.draws)
         floor = np.full(len(mixture.weight), _LEAST_SHARE)
         floor[2 * modes : 2 * (modes + self.wide)] = 1.0
         weighted = fit_weights(start, draws, target, floor * mixture.weight)
         found = replace(start, reference=weighted.with_room())
-        checked = draw_start(found, self.draw_prior)(seed_check, count)
+        checked = draw_start(found, self.draw_prior)(seed_check, self.draws)
         return FittedReference(
             path=found,
             log_ratio_draws=log_ratio(found, checked, target.evaluate_draws(checked)),

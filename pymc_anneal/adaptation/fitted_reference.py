@@ -20,6 +20,8 @@ _INTERVALS = 8
 # Share of a mode among the particles, relative to its share in the evidence, below which the
 # particles have not met it.
 _MET = 0.25
+# Effective draws of a mode below which its share says nothing.
+_LEAST_ESS = 16.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class FittedReference:
     @property
     def log_z(self) -> float:
         """Importance sampling estimate of the log evidence, in nats; for comparison only."""
-        return _log_mean(self.log_ratio_draws)
+        return log_mean(self.log_ratio_draws)
 
     @property
     def discrepancy(self) -> float:
@@ -77,11 +79,20 @@ class FittedReference:
         share: np.ndarray = weight @ self.membership
         return share
 
-    @property
-    def unmet_share(self) -> float:
-        """Share of the evidence in modes that no particle has met, or far too few."""
-        share = self.share
-        return float(share[self.particle_share < _MET * share].sum())
+    def unmet_share_of(self, log_evidence: float) -> float:
+        """Return the share of the evidence in modes that no particle has met, or far too few.
+
+        Parameters
+        ----------
+        log_evidence
+            A rough estimate of the log evidence, in nats, or NaN: the mixture may know a small part
+            of the posterior.
+        """
+        weight = normalised(self.log_ratio_draws)[:, None] * self.membership
+        share = weight.sum(axis=0)
+        known = share**2 >= _LEAST_ESS * np.square(weight).sum(axis=0)
+        unmet = float(share[known & (self.particle_share < _MET * share)].sum())
+        return unmet * min(1.0, float(np.exp(self.log_z - np.fmax(log_evidence, self.log_z))))
 
     def profile(self) -> tuple[np.ndarray, np.ndarray]:
         """Return temperatures and the ``D`` of the steps between them, from reweighted draws.
@@ -104,9 +115,9 @@ class FittedReference:
 
 def discrepancy_of(log_ratio_draws: np.ndarray, log_ratio_particles: np.ndarray) -> float:
     """Return ``D`` of one step from a reference, the larger of the estimates from both ends."""
-    log_z = _log_mean(log_ratio_draws)
-    from_draws = _log_mean(2 * log_ratio_draws) - 2 * log_z
-    return max(from_draws, _log_mean(log_ratio_particles) - log_z, 0.0)
+    log_z = log_mean(log_ratio_draws)
+    from_draws = log_mean(2 * log_ratio_draws) - 2 * log_z
+    return max(from_draws, log_mean(log_ratio_particles) - log_z, 0.0)
 
 
 def draw_start(path: ReferencePath, draw_prior: Sampler) -> Sampler:
@@ -148,7 +159,8 @@ def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndar
     return share
 
 
-def _log_mean(log_u: np.ndarray) -> float:
+def log_mean(log_u: np.ndarray) -> float:
+    """Return the log of the mean of numbers given by their logs."""
     return float(logsumexp(log_u) - np.log(len(log_u)))
 
 

@@ -68,10 +68,13 @@ class ParticleSystem:
     state : KernelState
         Leaves of shape ``(n, ...)``.
     tuner : Tuner
+    ancestor : ndarray of int, shape (n,)
+        The particle at the start from which each one descends.
     """
 
     state: KernelState
     tuner: Tuner
+    ancestor: np.ndarray
 
     @classmethod
     def create(
@@ -80,7 +83,7 @@ class ParticleSystem:
         """Place particles at the start of a path, positions of shape ``(n, d)``."""
         auxiliary = _initial_auxiliary(transition, key, position)
         state = KernelState(jnp.asarray(position), evaluate(path, position), auxiliary)
-        return cls(state, Tuner.create(transition, position))
+        return cls(state, Tuner.create(transition, position), np.arange(len(position)))
 
     def next_beta(
         self, path: Path, beta: float, limit: float = DISCREPANCY
@@ -99,7 +102,8 @@ class ParticleSystem:
         weight = np.exp(log_u - log_u.max())
         slope = partial(gradient_array, path, self.state.position, beta)
         tuner = self.tuner.rescale(np.asarray(self.state.position), weight, slope)
-        return ParticleSystem(_take(self.state, systematic(rng, weight, len(weight))), tuner)
+        chosen = systematic(rng, weight, len(weight))
+        return ParticleSystem(_take(self.state, chosen), tuner, self.ancestor[chosen])
 
     def move_and_tune(
         self,
@@ -136,7 +140,7 @@ class ParticleSystem:
             share = moves.stuck_share if stuck else np.zeros_like(moves.stuck_share)
             diagnostics = MoveDiagnostics(moves.accept_rate, share, moves.first, moves.second)
             tuner = tuner.update(candidate, diagnostics)
-        return ParticleSystem(state, tuner)
+        return replace(self, state=state, tuner=tuner)
 
     def evaluations(self, candidates: Sequence[Candidate]) -> int:
         """Return the evaluations of two moves of all particles for each candidate."""
@@ -145,6 +149,17 @@ class ParticleSystem:
     def keep_best(self) -> "ParticleSystem":
         """Choose the best effort level next to the current one."""
         return replace(self, tuner=self.tuner.keep_best())
+
+
+def settle(
+    path: Path, kernel: Transition, position: np.ndarray, key: jax.Array, pairs: int
+) -> np.ndarray:
+    """Move particles of the end of a path so many times two, shape ``(n, d)``."""
+    auxiliary = _initial_auxiliary(kernel, key, position)
+    state = KernelState(jnp.asarray(position), evaluate(path, position), auxiliary)
+    for i in range(pairs):
+        state, _ = _move_twice(path, kernel, state, key, 1.0, i)
+    return np.asarray(state.position)
 
 
 @forgettable

@@ -101,6 +101,10 @@ class Pilot:
         Sequential Monte Carlo estimate of the log evidence, in nats; for comparison only.
     position : ndarray, shape (n, d)
         Particles at ``beta = 1``.
+    ancestor : ndarray of int, shape (n,)
+        The draw of the reference from which each of them descends.
+    rough_log_z : float
+        Log evidence of a survey, good to a few nats.
     evaluations : int
         Evaluations of gradient or density of the whole pilot.
     nan_share : float
@@ -118,6 +122,8 @@ class Pilot:
     accept_rate: np.ndarray
     log_z: float
     position: np.ndarray = field(repr=False)
+    ancestor: np.ndarray = field(repr=False)
+    rough_log_z: float = np.nan
     evaluations: int = 0
     nan_share: float = 0.0
     elsewhere: int = 0
@@ -228,6 +234,7 @@ def run_pilot(
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
         position=np.asarray(particles.state.position),
+        ancestor=particles.ancestor,
         evaluations=evaluations,
         nan_share=0.0 if rejected is None else float(rejected.mean()),
     )

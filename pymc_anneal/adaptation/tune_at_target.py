@@ -60,7 +60,9 @@ def tune_at_target(
         particles = particles.move_and_tune(path, 1.0, next(keys), candidates).keep_best()
         evaluations += particles.evaluations(candidates)
     moved = np.asarray(particles.state.position)
-    return _at_target(replace(survey, evaluations=evaluations), particles.tuner, moved)
+    family = survey.ancestor[particles.ancestor]
+    spent = replace(survey, evaluations=evaluations, ancestor=family)
+    return _at_target(spent, particles.tuner, moved)
 
 
 @double_precision

@@ -83,7 +83,12 @@ class ModeAudit:
         ]
 
 
-def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarray) -> ModeAudit:
+def audit_draws(
+    fitted: FittedReference,
+    position: np.ndarray,
+    weight: np.ndarray,
+    log_evidence: float = -np.inf,
+) -> ModeAudit:
     """Compare the shares of modes by importance sampling with those among weighted draws.
 
     Parameters
@@ -94,6 +99,9 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
         The draws.
     weight : ndarray, shape (n,)
         Their weights, which sum to one.
+    log_evidence
+        Estimate of the log evidence by the draws, in nats: where importance sampling with the
+        mixture finds less, its modes have smaller shares.
 
     Returns
     -------
@@ -101,7 +109,8 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
     """
     member = membership(fitted.path, position, fitted.modes)
     own, drawn = normalised(fitted.log_ratio_draws), fitted.membership
-    share = own @ drawn
+    part = min(np.exp(fitted.log_z - log_evidence), 1.0)
+    share = part * (own @ drawn)
     with np.errstate(divide="ignore"):
         log_weight = (np.log(own)[:, None] + np.log(drawn)).T
         log_rest = (np.log(own)[:, None] + np.log1p(-drawn)).T
@@ -114,9 +123,9 @@ def audit_draws(fitted: FittedReference, position: np.ndarray, weight: np.ndarra
     ]
     return ModeAudit(
         centre=fitted.centres,
-        log_mass=fitted.log_z + np.log(np.maximum(share, np.finfo(float).tiny)),
+        log_mass=fitted.log_z + np.log(np.maximum(own @ drawn, np.finfo(float).tiny)),
         share=share,
-        share_mcse=_error_of_mean(own, drawn),
+        share_mcse=part * _error_of_mean(own, drawn),
         ess=np.array([effective_sample_size(row) for row in log_weight]) * reliable,
         rest_ess=np.array([effective_sample_size(row) for row in log_rest]),
         among_draws=weight @ member,

@@ -4,19 +4,25 @@ Where a posterior is far from normal in the coordinates of the model, and the mo
 normal variables with a linear predictor, their coordinates given the other variables and the data
 (`model/conditional_normal.py`) are tried. The density takes longer there, and is close to normal
 for horseshoes and Gaussian processes, which have no good reference in other coordinates.
+
+Particles drawn anew given the rest know one mode. Those of the survey that are held out stay as
+they are, and the coordinates are not taken if they show mass elsewhere.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from pymc_anneal.adaptation.distance_from_normal import distance_from_normal
+from pymc_anneal.adaptation.fit_normal import NormalFit, fit_normal
 from pymc_anneal.adaptation.plan import NEAR
+from pymc_anneal.adaptation.witnesses import to_fit
 from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
-from pymc_anneal.model.conditional_normal import ConditionalCoordinates, conditional_coordinates
+from pymc_anneal.model.conditional_normal import ConditionalModel, conditional_coordinates
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.target import RunCandidate
@@ -72,15 +78,25 @@ def given_data(
         return None, 0
     seeds = seed.spawn(4)
     assert surveyed.pilot is not None
-    distance, spent = distance_from_normal(_path(known), _position(known), seeds[0])
+    particles = _position(known)
+    first = fit_normal(_path(known), to_fit(particles), seeds[0], len(particles))
+    distance, spent = first.discrepancy, first.target.evaluations
     worthwhile = distance >= _FAR and distance * surveyed.pilot.evaluations >= _LEAST_EFFORT
     coordinates = conditional_coordinates(base.compiled) if worthwhile else None
     if coordinates is None:
         return None, spent
-    chosen, candidate, position = _mapped(base, coordinates, _position(surveyed), seeds[1])
+    own = coordinates.at(coordinates.centre(_position(surveyed)))
+    position = _mapped(own, coordinates.columns, _position(surveyed), seeds[1])
+    chosen = replace(base, compiled=own)
+    candidate = chosen.candidate()
     with explaining_nan(chosen):
-        nearer, more = distance_from_normal(_path(candidate), position, seeds[2], COSTLY_BATCH)
+        fit = fit_normal(_path(candidate), to_fit(position), seeds[2], COSTLY_BATCH)
+        nearer, more = fit.discrepancy, fit.target.evaluations
         if nearer > largest_distance(coordinates.work, distance):
+            return None, spent + more
+        hearing = _hear(session, surveyed, own.from_model, fit)
+        more += hearing.evaluations
+        if hearing.objection:
             return None, spent + more
         found = surveyed.pilot, candidate, transition, position
         if nearer <= _ONE_STEP:
@@ -105,22 +121,33 @@ def largest_distance(work: int, distance: float) -> float:
 
 
 def _mapped(
-    base: ModelTarget,
-    coordinates: ConditionalCoordinates,
-    position: np.ndarray,
-    seed: np.random.SeedSequence,
-) -> tuple[ModelTarget, RunCandidate, np.ndarray]:
-    """Return the model in the coordinates, the run from its prior, and particles.
+    model: ConditionalModel, columns: np.ndarray, position: np.ndarray, seed: np.random.SeedSequence
+) -> np.ndarray:
+    """Map particles to the coordinates of a model, shape ``(n, d)``.
 
-    The latent variables of the particles are drawn again, from their normal distribution given the
-    rest: those of a survey may have got stuck.
+    The latent variables of the particles to fit are drawn again, from their normal distribution
+    given the rest: those of a survey may have got stuck.
     """
-    chosen = coordinates.at(coordinates.centre(position))
-    moved = chosen.from_model(position).copy()
-    shape = len(moved), len(coordinates.columns)
-    moved[:, coordinates.columns] = np.random.default_rng(seed).standard_normal(shape)
-    target = replace(base, compiled=chosen)
-    return target, target.candidate(), moved
+    moved = model.from_model(position).copy()
+    rows = to_fit(np.arange(len(moved)))
+    normal = np.random.default_rng(seed).standard_normal((len(rows), len(columns)))
+    moved[np.ix_(rows, columns)] = normal
+    return moved
+
+
+def _hear(
+    session: Session,
+    surveyed: RunCandidate,
+    to_coordinates: Callable[[np.ndarray], np.ndarray],
+    fit: NormalFit,
+) -> Hearing:
+    """Ask the witnesses whether a normal density in other coordinates misses any mass."""
+
+    def log_ratio(position: np.ndarray) -> np.ndarray:
+        return fit.log_ratio(to_coordinates(position))
+
+    draws = Draws.of_weights(fit.log_ratio_draws)
+    return hear_witnesses(session, surveyed, log_ratio, draws, fit.log_z)
 
 
 def _path(candidate: RunCandidate) -> GeometricPath:

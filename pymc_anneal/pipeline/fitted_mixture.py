@@ -6,6 +6,8 @@ path from the mixture:
 
 - If the path from the prior is no longer, it is taken, with the survey as its pilot if ``D < 3``.
 - If ``D < 3``, a run of a few steps from the mixture is planned without further pilots.
+- If particles of the survey that were held out lie where the mixture has next to no mass, the prior
+  is taken, and so it is if they lie where a pilot from the mixture never gets.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
 
@@ -14,25 +16,37 @@ path from the mixture:
   gradients per particle for a variance of one of the log weights.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
-from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start, mixture_of
+from pymc_anneal.adaptation.fitted_reference import (
+    FittedReference,
+    draw_start,
+    mixture_of,
+)
+from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
 from pymc_anneal.adaptation.plan import NEAR, planned_variance
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.witnesses import to_fit
+from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
-# from the mixture whatever it costs: the path from the prior would pass them by as well.
-_UNMET = 1e-3
+# from the mixture though it costs several times as much: the path from the prior would pass them by
+# as well.
+_UNMET, _PRICE_OF_UNMET = 1e-3, 4.0
 # Discrepancy up to which proposals from the mixture may serve as transitions: a third are accepted.
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long.
 _BY_PROPOSALS = 1.0
@@ -81,20 +95,13 @@ def choose_mixture(
     """
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
     surveyed = surveyed or survey(session, prior, transition, seed_survey)
-    pilot = surveyed.pilot
-    assert pilot is not None
-    with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        fitted = fit_to_particles(compiled, pilot.position, seed_fit, pilot.evaluations)
-    insist = insist or fitted.unmet_share > _UNMET
-    mixture = RunCandidate(
-        "mixture",
-        draw_start(fitted.path, prior.draw_reference),
-        fitted.path,
-        built_from=surveyed,
-        fit_evaluations=fitted.evaluations,
-        fitted=fitted,
-    )
-    if _one_step_discrepancy(pilot) <= fitted.discrepancy and not insist:
+    mixture = _fit(session, compiled, prior, surveyed, seed_fit)
+    pilot, fitted = surveyed.pilot, mixture.fitted
+    assert pilot is not None and fitted is not None
+    if mixture.objection and not insist:
+        return _prior_instead(prior, mixture)
+    whatever = insist or fitted.unmet_share_of(pilot.rough_log_z) > _UNMET
+    if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
         near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
         return Choice(replace(surveyed if near else prior, built_from=mixture), {})
     if fitted.discrepancy <= NEAR:
@@ -102,38 +109,83 @@ def choose_mixture(
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
         found = _pilot_by_proposals(pilot, fitted) if near else _pilot_of_fit(pilot, fitted)
         return Choice(replace(mixture, pilot=found), {})
-    return _compare(session, surveyed, mixture, transition, seed_pilot, insist)
+    price = _PRICE_OF_UNMET if whatever else 1.0
+    budget = np.inf if insist else price * _pilot_budget(session, surveyed)
+    try:
+        found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)
+    except PilotTooLongError as error:
+        reason = f"the path from the mixture is too long: {error}"
+        return Choice(replace(prior, built_from=mixture), {}, reason, error.evaluations)
+    measured = _hear_pilot(session, compiled, surveyed, replace(mixture, pilot=found))
+    if measured.objection and not insist:
+        return _prior_instead(prior, measured)
+    compared = {"prior": surveyed, "mixture": measured}
+    if insist or measured.cost <= price * surveyed.cost:
+        return Choice(measured, compared)
+    return Choice(replace(prior, built_from=measured), compared)
+
+
+def _fit(
+    session: Session,
+    compiled: CompiledModel,
+    prior: RunCandidate,
+    surveyed: RunCandidate,
+    seed: np.random.SeedSequence,
+) -> RunCandidate:
+    """Return the run from a mixture, with what the witnesses say that it misses."""
+    pilot = surveyed.pilot
+    assert pilot is not None
+    particles, every = to_fit(pilot.position), len(pilot.position)
+    with session.display.busy("Fit", "a mixture of densities, and further modes"):
+        fitted = fit_to_particles(compiled, particles, seed, pilot.evaluations, surveyed=every)
+    log_ratio_to = ratio_to(fitted, compiled, surveyed)
+    draws = Draws.of_weights(fitted.log_ratio_draws)
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
+    return RunCandidate(
+        "mixture",
+        draw_start(fitted.path, prior.draw_reference),
+        fitted.path,
+        built_from=surveyed,
+        fit_evaluations=fitted.evaluations + hearing.evaluations,
+        fitted=fitted,
+        objection=hearing.objection,
+    )
+
+
+def _hear_pilot(
+    session: Session, compiled: CompiledModel, surveyed: RunCandidate, measured: RunCandidate
+) -> RunCandidate:
+    """Ask the witnesses whether a pilot from a mixture misses a part of the posterior.
+
+    Its particles count as independent, which they are not: a wrong objection costs time.
+    """
+    assert measured.pilot is not None and measured.fitted is not None
+    log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
+    draws, log_z = Draws.even(log_ratio_to(position)), measured.pilot.log_z
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
+    spent = measured.fit_evaluations + hearing.evaluations + len(position)
+    return replace(measured, fit_evaluations=spent, objection=hearing.objection)
+
+
+def ratio_to(
+    fitted: FittedReference, compiled: CompiledModel, surveyed: RunCandidate
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the log ratio of a posterior to a mixture, from positions ``(n, d)`` to ``(n,)``."""
+    assert surveyed.pilot is not None
+    size = COSTLY_BATCH if compiled.costly else len(surveyed.pilot.position)
+    target = TargetDensity(GeometricPath(compiled.log_terms), size)
+    return lambda position: log_ratio(fitted.path, position, target.evaluate(position))
+
+
+def _prior_instead(prior: RunCandidate, mixture: RunCandidate) -> Choice:
+    """Return the choice of the prior, with the reason."""
+    reason = f"the mixture misses a part of the posterior: {mixture.objection}"
+    return Choice(replace(prior, built_from=mixture), {}, reason)
 
 
 def _one_step_discrepancy(pilot: Pilot) -> float:
     """Return ``D`` of the whole path from the prior, draws of zero likelihood included."""
     return pilot.barrier**2 - pilot.log_reference_mass
-
-
-def _compare(
-    session: Session,
-    surveyed: RunCandidate,
-    mixture: RunCandidate,
-    transition: Transition,
-    seed: np.random.SeedSequence,
-    insist: bool,
-) -> Choice:
-    """Run the pilot of a mixture that is not near, and take the cheaper of it and the prior."""
-    prior = replace(surveyed, pilot=None)
-    assert surveyed.pilot is not None
-    particles = len(surveyed.pilot.position)
-    budget = np.inf if insist else _pilot_budget(session, surveyed)
-    try:
-        pilot = session.short_pilot(mixture, transition, seed, particles, budget)
-    except PilotTooLongError as error:
-        reason = f"the path from the mixture is too long: {error}"
-        given_up = replace(prior, built_from=mixture)
-        return Choice(given_up, {}, reason, error.evaluations)
-    measured = replace(mixture, pilot=pilot)
-    compared = {"prior": surveyed, "mixture": measured}
-    if insist or measured.cost <= surveyed.cost:
-        return Choice(measured, compared)
-    return Choice(replace(prior, built_from=measured), compared)
 
 
 def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:
@@ -164,6 +216,7 @@ def _pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
         accept_rate=float(survey.accept_rate[-1]) * every,
         log_z=fitted.log_z,
         position=survey.position,
+        ancestor=survey.ancestor,
     )
 
 

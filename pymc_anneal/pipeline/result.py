@@ -153,8 +153,10 @@ def _other_estimates(stages: Stages) -> list[Estimate]:
     forward = stages.forward
     lineage = replace(forward.candidate, pilot=forward.pilot).lineage
     pilots = {id(m.pilot): (m.reference, m.pilot) for m in lineage if m.pilot is not None}
+    # A mixture that is known to miss a part of the posterior has no say.
+    partial = [m.fitted for m in lineage if m.objection]
     mixtures = {id(f): f for f in (*(m.fitted for m in lineage), stages.audited) if f is not None}
-    fits = [mixture.log_ratio_draws for mixture in mixtures.values()]
+    fits = [f.log_ratio_draws for f in mixtures.values() if not any(f is p for p in partial)]
     found = [
         *(
             Estimate(f"the pilot from the {name}", pilot.log_z, pilot.log_z_mcse)

@@ -22,6 +22,7 @@ from pymc_anneal.pipeline.audit import (
     doubt_run,
     explain_no_audit,
     fit_for_audit,
+    hear_about_run,
     modes_dataset,
 )
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
@@ -131,11 +132,12 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the mode audit and its doubts."""
     fitted = fit_for_audit(session, target, stages.forward)
     audit = audit_run(fitted, stages.forward) if fitted else None
+    hearing = hear_about_run(session, target, stages.forward)
     return replace(
         stages,
         modes=modes_dataset(target, audit) if audit else None,
         audited=fitted,
-        doubts=tuple(doubt_run(target, stages.forward, audit)),
+        doubts=tuple(doubt_run(target, stages.forward, audit, hearing)),
         note="" if audit else explain_no_audit(session, target),
     )
 

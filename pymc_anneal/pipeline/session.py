@@ -52,6 +52,7 @@ class Seeds(NamedTuple):
     path: np.random.SeedSequence
     audit: np.random.SeedSequence
     coordinates: np.random.SeedSequence
+    witnesses: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":
@@ -126,10 +127,10 @@ class Session:
     ) -> Pilot:
         """Run a survey: a pilot of few moves, whose particles a reference is fitted to.
 
-        Particles that move so little give no estimate of the evidence: its ``log_z`` is NaN.
+        Particles that move so little give a rough estimate of the evidence: its ``log_z`` is NaN.
         """
         survey = self._pilot("Survey", candidate, transition, seed, particles, np.inf, SURVEY)
-        return replace(survey, log_z=np.nan)
+        return replace(survey, log_z=np.nan, rough_log_z=survey.log_z)
 
     def tune_at_target(
         self,

@@ -70,6 +70,8 @@ class RunCandidate:
         Evaluations of gradient or density of that fit.
     fitted : FittedReference or None
         The fit of the reference, if it is a mixture.
+    objection : str
+        What a survey found that the reference misses, if anything.
     """
 
     reference: str
@@ -80,6 +82,7 @@ class RunCandidate:
     built_from: "RunCandidate | None" = None
     fit_evaluations: int = 0
     fitted: FittedReference | None = None
+    objection: str = ""
 
     @property
     def cost(self) -> float:

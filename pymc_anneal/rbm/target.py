@@ -123,5 +123,6 @@ def run_linear_pilot(
         accept_rate=run.stats.accept_rate.mean(axis=1),
         log_z=np.nan,
         position=run.position.reshape(run.particles, -1),
+        ancestor=np.arange(run.particles),
         evaluations=run.evaluations,
     )

@@ -40,6 +40,17 @@ def likelihood(position: np.ndarray) -> np.ndarray:
     return np.asarray(PATH.evaluate(position).log_likelihood)
 
 
+def test_particles_know_their_ancestors() -> None:
+    """Resampled twice and not moved, they are where their ancestors are."""
+    particles, rng = create(PATH, pma.HMC()), np.random.default_rng(3)
+    start = np.asarray(particles.state.position)
+    for beta in (0.1, 0.5):
+        log_u = beta * likelihood(np.asarray(particles.state.position))
+        particles = particles.resample(PATH, beta, log_u, rng)
+    np.testing.assert_array_equal(particles.state.position, start[particles.ancestor])
+    assert 1 < len(np.unique(particles.ancestor)) < N
+
+
 class TestNextBeta:
     def test_the_step_has_the_wanted_discrepancy(self) -> None:
         particles = create(PATH, pma.HMC())

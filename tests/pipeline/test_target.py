@@ -27,6 +27,7 @@ def make_pilot(evaluations: int) -> Pilot:
         accept_rate=np.ones(2),
         log_z=0.0,
         position=np.zeros((5, 2)),
+        ancestor=np.arange(5),
         evaluations=evaluations,
     )
 

@@ -1,0 +1,128 @@
+"""Held-out particles: whether a density, or draws, miss mass that independent particles show.
+
+Particles ``x_i`` of a posterior ``f / Z`` that no part of a run was fitted to are witnesses. If
+weighted draws ``y_j`` come from the same posterior, the log ratio to any density ``q``,
+
+    T(x) = log f(x) - log q(x),
+
+has one distribution at both. Where ``q`` has next to no mass but ``f`` has, ``T`` is large: a hole.
+For each threshold ``t``, the share of the witnesses above it is compared with the mass that the
+draws have there. A hole needs no mode, no gradient and no smooth density to be seen.
+
+Particles of one family descend from the same particle at the start, and may stand for one mode.
+Their effective number is ``n^2 / sum_e n_e^2`` over the families (the variance of Lee & Whiteley
+2018, eq. 8, when those of a family agree), with which the counts are binomial. Where families are
+few, as after many temperatures, the estimate of the evidence that came with the particles is the
+better witness.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.special import betainc, betaincinv
+
+# Masses of the draws above the thresholds; zero: above all of them.
+_MASSES = np.array([0.5, 0.1, 0.02, 0.004, 0.0])
+# Probability of an objection to a run that is right, and to a reference or coordinates: another
+# choice costs time, a wrong alarm trust.
+LEVEL, LEVEL_OF_CHOICES = 1e-3, 1e-2
+
+
+class Hole(NamedTuple):
+    """A region that witnesses find and draws do not.
+
+    Attributes
+    ----------
+    share : float
+        Share of the witnesses in it.
+    mass : float
+        Largest mass there that the draws allow.
+    witnesses : float
+        Effective number of witnesses.
+    p_value : float
+        Probability of so many there, for the worst of all thresholds together.
+    """
+
+    share: float
+    mass: float
+    witnesses: float
+    p_value: float
+
+    def __str__(self) -> str:
+        """Say where the witnesses are and the draws are not."""
+        return (
+            f"{self.share:.2g} of the held-out particles (effectively {self.witnesses:.3g}) lie "
+            f"where at most {self.mass:.2g} of the posterior could be"
+        )
+
+
+def exceeds(rough_log_evidence: float, log_evidence: float, level: float) -> bool:
+    """Return whether a rough estimate is too high for an estimate to be right.
+
+    Sequential Monte Carlo estimates ``Z`` without bias, however little its particles move. So
+    ``P(Z^ > Z / level) < level`` by Markov's inequality, whatever its variance.
+
+    Parameters
+    ----------
+    rough_log_evidence, log_evidence : float
+        The logs of the rough estimate, which may be NaN, and of the one that is judged, in nats.
+    level : float
+        Probability of a wrong objection.
+    """
+    return bool(rough_log_evidence - log_evidence > -np.log(level))
+
+
+def find_hole(
+    at_witnesses: np.ndarray,
+    family: np.ndarray,
+    at_draws: np.ndarray,
+    weight: np.ndarray,
+    effective_draws: float | None = None,
+) -> Hole:
+    """Compare log ratios at witnesses and at weighted draws.
+
+    Parameters
+    ----------
+    at_witnesses : ndarray, shape (n,)
+        Log ratios of target to some density at particles of the target.
+    family : ndarray of int, shape (n,)
+        The ancestor of each of them.
+    at_draws : ndarray, shape (m,)
+        The log ratios at draws that claim to be of the target.
+    weight : ndarray, shape (m,)
+        Their weights, which sum to one.
+    effective_draws : float, optional
+        Effective number of draws. Default: that of the weights.
+
+    Returns
+    -------
+    Hole
+        The one that contradicts the draws most.
+    """
+    order = np.argsort(-at_draws)
+    above = np.concatenate([[0.0], np.cumsum(weight[order])])
+    last = np.searchsorted(above[1:], _MASSES, side="left").clip(max=len(order) - 1)
+    threshold = at_draws[order][last]
+    mass = np.array([weight[at_draws > t].sum() for t in threshold])
+    share = np.array([(at_witnesses > t).mean() for t in threshold])
+    draws = effective_draws or 1 / np.square(weight).sum()
+    witnesses = effective_witnesses(family)
+    each = LEVEL / (2 * len(_MASSES))
+    most = betaincinv(mass * draws + 1, np.maximum(draws * (1 - mass), 1e-9), 1 - each)
+    p_value = np.minimum(_at_least(share * witnesses, witnesses, most) * 2 * len(_MASSES), 1.0)
+    worst = int(p_value.argmin())
+    return Hole(float(share[worst]), float(most[worst]), witnesses, float(p_value[worst]))
+
+
+def effective_witnesses(family: np.ndarray) -> float:
+    """Return the effective number of particles if those of a family count as one kind."""
+    count = np.unique(family, return_counts=True)[1]
+    return float(len(family) ** 2 / np.square(count).sum())
+
+
+def _at_least(count: np.ndarray, n: float, probability: np.ndarray) -> np.ndarray:
+    """Return the probability of ``count`` or more of ``n``, which need not be whole numbers."""
+    some = np.maximum(count, np.finfo(float).tiny)
+    found: np.ndarray = np.where(count > 0, betainc(some, n - count + 1, probability), 1.0)
+    return found

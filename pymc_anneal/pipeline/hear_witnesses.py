@@ -1,0 +1,110 @@
+"""Witnesses of a survey, asked about coordinates, a reference or a run (`evidence/held_out.py`)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_anneal.adaptation.fitted_reference import normalised
+from pymc_anneal.adaptation.witnesses import held_out, settled
+from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, Hole, exceeds, find_hole
+from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import RunCandidate
+
+
+class Draws(NamedTuple):
+    """Weighted draws that claim to be of the posterior.
+
+    Attributes
+    ----------
+    log_ratio : ndarray, shape (m,)
+        Log ratio of the posterior to some density.
+    weight : ndarray, shape (m,)
+        They sum to one.
+    effective : float or None
+        Their effective number; None: that of the weights.
+    """
+
+    log_ratio: np.ndarray
+    weight: np.ndarray
+    effective: float | None = None
+
+    @classmethod
+    def of_weights(cls, log_ratio: np.ndarray) -> "Draws":
+        """Return draws of a density, with the log ratios to it as their log weights."""
+        return cls(log_ratio, normalised(log_ratio))
+
+    @classmethod
+    def even(cls, log_ratio: np.ndarray, effective: float | None = None) -> "Draws":
+        """Return draws of equal weight."""
+        return cls(log_ratio, np.full(len(log_ratio), 1 / len(log_ratio)), effective)
+
+
+class Hearing(NamedTuple):
+    """What the witnesses say.
+
+    Attributes
+    ----------
+    hole : Hole
+        Where they contradict the draws most.
+    objection : str
+        What the draws miss; empty if the witnesses do not object.
+    evaluations : int
+        Evaluations of gradient or density that it took.
+    """
+
+    hole: Hole
+    objection: str
+    evaluations: int
+
+
+def hear_witnesses(
+    session: Session,
+    surveyed: RunCandidate,
+    log_ratio: Callable[[np.ndarray], np.ndarray],
+    draws: Draws,
+    log_evidence: float,
+    level: float = LEVEL_OF_CHOICES,
+) -> Hearing:
+    """Ask the held-out particles of a survey whether draws miss a part of the posterior.
+
+    If they object, they are asked again after further moves: a survey moves its particles so little
+    that some may not have reached the posterior.
+
+    Parameters
+    ----------
+    session
+        Seeds.
+    surveyed
+        The run from the prior with the survey as its pilot.
+    log_ratio
+        From positions ``(n, d)`` in the coordinates of the survey to the log ratios ``(n,)``.
+    draws
+        The draws, with the same log ratios.
+    log_evidence
+        The estimate that came with the draws, in nats.
+    level
+        Probability of an objection to draws of the posterior.
+
+    Returns
+    -------
+    Hearing
+    """
+    pilot, spent = surveyed.pilot, 0
+    assert pilot is not None
+    witnesses = held_out(pilot)
+    hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
+    asked = len(witnesses.position)
+    if hole.p_value < level:
+        with session.display.busy("Witnesses", "moving held-out particles on"):
+            pilot, spent = settled(pilot, surveyed.path, session.seeds.witnesses)
+        witnesses = held_out(pilot)
+        hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
+        asked *= 2
+    objection = str(hole) if hole.p_value < level else ""
+    if exceeds(pilot.rough_log_z, log_evidence, level):
+        objection = (
+            f"the survey's rough estimate of log Z is {pilot.rough_log_z:.4g}, which has a "
+            f"probability of less than {level:g} if log Z is {log_evidence:.4g}"
+        )
+    return Hearing(hole, objection, spent + asked)

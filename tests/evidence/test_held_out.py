@@ -1,0 +1,107 @@
+"""Held-out particles as witnesses: level, power, families, and rough estimates too high."""
+
+import numpy as np
+import pytest
+
+from pymc_anneal.evidence.held_out import LEVEL, effective_witnesses, exceeds, find_hole
+
+# Witnesses of a survey, in families of up to 16 that stand for one mode each; and draws of a run.
+WITNESSES, DRAWS = 128, 2048
+# Log ratio in nats where the density has next to no mass.
+HOLE = 8.0
+
+
+def families(rng: np.random.Generator, n: int, largest: int) -> np.ndarray:
+    """Return the family of each of ``n`` witnesses."""
+    return np.repeat(np.arange(n), rng.integers(1, largest + 1, size=n))[:n]
+
+
+def of_families(rng: np.random.Generator, family: np.ndarray, missed: float) -> np.ndarray:
+    """Return log ratios that all of a family share, in the hole with a given probability."""
+    kinds = family.max() + 1
+    ratio = np.where(rng.uniform(size=kinds) < missed, HOLE, rng.normal(size=kinds))
+    return ratio[family]
+
+
+def p_value(rng: np.random.Generator, missed: float, largest: int, *, aware: bool = True) -> float:
+    """Return the p-value of draws that miss a share of the posterior."""
+    family = families(rng, WITNESSES, largest)
+    at_witnesses, at_draws = of_families(rng, family, missed), rng.normal(size=DRAWS)
+    weight = np.exp(0.5 * rng.normal(size=DRAWS))
+    known = family if aware else np.arange(WITNESSES)
+    return find_hole(at_witnesses, known, at_draws, weight / weight.sum()).p_value
+
+
+@pytest.mark.parametrize("largest", [1, 4, 16])
+def test_false_alarms_are_rare(largest: int) -> None:
+    """At twenty times the level of a run, half of what it allows: the bounds are cautious."""
+    rng = np.random.default_rng(largest)
+    found = np.array([p_value(rng, 0.0, largest) for _ in range(1500)])
+    assert (found < 20 * LEVEL).mean() <= 10 * LEVEL
+    assert not (found < LEVEL).any()
+
+
+def test_families_that_count_as_independent_raise_false_alarms() -> None:
+    """The twin without families accuses right draws, and the test above would see it."""
+    rng = np.random.default_rng(1)
+    found = np.array([p_value(rng, 0.0, 16, aware=False) for _ in range(300)])
+    assert (found < LEVEL).mean() > 10 * LEVEL
+
+
+@pytest.mark.parametrize(("missed", "largest"), [(0.1, 1), (0.2, 4), (0.6, 16)])
+def test_missed_mass_is_seen(missed: float, largest: int) -> None:
+    rng = np.random.default_rng(3)
+    found = np.array([p_value(rng, missed, largest) for _ in range(300)])
+    assert (found < LEVEL).mean() > 0.95
+
+
+def test_mass_that_only_the_draws_have_is_no_hole() -> None:
+    """What a search has found and the survey has not is no reason to doubt."""
+    rng = np.random.default_rng(4)
+    at_draws = np.where(rng.uniform(size=DRAWS) < 0.5, HOLE, rng.normal(size=DRAWS))
+    even = np.full(DRAWS, 1 / DRAWS)
+    found = find_hole(rng.normal(size=WITNESSES), np.arange(WITNESSES), at_draws, even)
+    assert found.p_value > 0.1
+
+
+def test_a_hole_by_hand() -> None:
+    """Five of ten independent witnesses above all of a hundred draws."""
+    at_draws, at_witnesses = np.linspace(0, 1, 100), np.repeat([0.5, 2.0], 5)
+    found = find_hole(at_witnesses, np.arange(10), at_draws, np.full(100, 0.01))
+    assert found.share == 0.5
+    assert found.witnesses == 10
+    # The mass that no draw of a hundred meets with a probability of LEVEL / 10.
+    assert found.mass == pytest.approx(1 - (LEVEL / 10) ** 0.01)
+    assert "0.5 of the held-out particles" in str(found)
+
+
+def test_zero_densities() -> None:
+    """Draws where the target is zero, and witnesses where the density is."""
+    at_draws = np.concatenate([np.full(50, -np.inf), np.zeros(50)])
+    weight = np.concatenate([np.zeros(50), np.full(50, 0.02)])
+    inside = find_hole(np.zeros(20), np.arange(20), at_draws, weight)
+    outside = find_hole(np.full(20, np.inf), np.arange(20), at_draws, weight)
+    assert inside.p_value == 1.0
+    assert outside.p_value < LEVEL
+
+
+def test_effective_witnesses_by_hand() -> None:
+    assert effective_witnesses(np.arange(7)) == 7
+    assert effective_witnesses(np.array([3, 3, 3, 5])) == pytest.approx(16 / 10)
+
+
+def test_an_unbiased_estimate_is_rarely_far_too_high() -> None:
+    """Whatever its variance: normal log weights, the mean of one of them."""
+    rng = np.random.default_rng(5)
+    for sd in (0.5, 2.0, 5.0):
+        rough = sd * rng.normal(size=20_000) - sd**2 / 2
+        assert np.mean([exceeds(value, 0.0, 0.01) for value in rough]) < 0.01
+        # Twin: one that is not corrected for the spread of its weights.
+        if sd > 2:
+            assert np.mean([exceeds(value + sd**2 / 2, 0.0, 0.01) for value in rough]) > 0.01
+
+
+def test_an_estimate_that_misses_a_factor_is_doubted() -> None:
+    assert exceeds(0.0, -7.0, LEVEL)
+    assert not exceeds(0.0, -6.8, LEVEL)
+    assert not exceeds(np.nan, -50.0, LEVEL)
