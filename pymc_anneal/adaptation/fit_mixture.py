@@ -26,7 +26,8 @@ from pymc_anneal.adaptation.fitted_reference import (
 from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Peak, Search, candidates, climb
+from pymc_anneal.adaptation.peak_mass import Peak
+from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
@@ -57,8 +58,8 @@ _LEAST_STARTS = 32
 _PER_ROUND, _MOST_ROUNDS = 50_000, 16
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
-# fitted, and the largest number of climbs.
-_LEAST_PEAK, _NEW_SHARE, _MAX_CLIMBS = 2.0, 0.1, 8
+# fitted; climbs whatever they take, and the largest number, for which a mixture has room.
+_LEAST_PEAK, _NEW_SHARE, _FEW_CLIMBS, _MAX_CLIMBS = 2.0, 0.1, 16, 48
 # Nats by which another fit may lower the mixture where it was high, weights being bounded below.
 _LOWERED = 5.0
 # Share of the evidence that a peak has to hold; climbs in a row to tops that are known, or none,
@@ -124,6 +125,7 @@ def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search
         starts=max(particles * dimensions // all_, _LEAST_STARTS),
         rounds=min(effort // _PER_ROUND, _MOST_ROUNDS),
         branches=compiled.branches,
+        evaluations=effort,
     )
 
 
@@ -198,14 +200,20 @@ class _Fitter:
         The wider components keep what they have at least: few draws show what they are for.
         """
         seed_fit, seed_check = seed.spawn(2)
-        target, position = self.target, self.position
+        target = self.target
         start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
         draws = draw_start(start, self.draw_prior)(seed_fit, self.draws)
         floor = np.full(len(mixture.weight), _LEAST_SHARE)
         floor[2 * modes : 2 * (modes + self.wide)] = 1.0
         weighted = fit_weights(start, draws, target, floor * mixture.weight)
-        found = replace(start, reference=weighted.with_room())
-        checked = draw_start(found, self.draw_prior)(seed_check, self.draws)
+        return self.measure(replace(start, reference=weighted.with_room()), modes, seed_check)
+
+    def measure(
+        self, found: ReferencePath, modes: int, seed: np.random.SeedSequence
+    ) -> FittedReference:
+        """Measure a mixture by new draws of it."""
+        target, position = self.target, self.position
+        checked = draw_start(found, self.draw_prior)(seed, self.draws)
         return FittedReference(
             path=found,
             log_ratio_draws=log_ratio(found, checked, target.evaluate_draws(checked)),
@@ -231,27 +239,35 @@ class _Fitter:
         )
         near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
-        failures = 0
-        for own in seeds:
+        failures, most = 0, target.evaluations + search.evaluations
+        for i, own in enumerate(seeds):
             height = log_ratio(found.path, near, terms) - found.log_z
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
-            peak = climb(target, near[best], mixture.spread_near(near[best]))
+            if i >= _FEW_CLIMBS and target.evaluations > most:
+                return mixture, replace(found, complete=False)
+            seed_climb, seed_again = own.spawn(2)
+            peak = climb(target, near[best], mixture.spread_near(near[best]), seed_climb)
             open_[best] = False
             if peak is None or not _is_new(peak, found, target):
                 failures += 1
                 continue
             mixture, failures = _with_component(mixture, peak.normal, found.modes), 0
-            found = self.fit(mixture, own, found.modes + 1)
+            found = self.fit(mixture, seed_again, found.modes + 1)
+        else:
+            return mixture, replace(found, complete=False)
         return mixture, found
 
     def add_tails(
         self, mixture: ModeMixture, found: FittedReference, seed: np.random.SeedSequence
     ) -> FittedReference:
-        """Add components where the target is above the mixture, and return the best fit."""
-        fits = [found]
-        for own in seed.spawn(_MAX_TAILS):
+        """Add components where the target is above the mixture, and return the best fit.
+
+        The best of several is measured again: it may be the one with the luckiest draws.
+        """
+        fits, (again, *seeds) = [found], seed.spawn(1 + _MAX_TAILS)
+        for own in seeds:
             if fits[-1].discrepancy < _FAR:
                 break
             weight = normalised(fits[-1].log_ratio_particles)
@@ -259,7 +275,10 @@ class _Fitter:
             normal = GaussianReference(weight @ self.position, scale)
             mixture = _with_component(mixture, normal, len(mixture.mean))
             fits.append(self.fit(mixture, own, found.modes))
-        return min(fits, key=lambda fit: fit.discrepancy)
+        best = min(fits, key=lambda fit: fit.discrepancy)
+        if len(fits) > 1:
+            best = self.measure(best.path, best.modes, again)
+        return replace(best, complete=found.complete)
 
 
 def _keep_high(

@@ -42,6 +42,9 @@ class FittedReference:
         Share that each mode has in the reference at its draws.
     particle_share : ndarray, shape (modes,)
         Share of the particles in each mode.
+    complete : bool
+        Whether the search ended by itself, and not for its evaluations while it went on finding
+        modes.
     """
 
     path: ReferencePath
@@ -51,6 +54,7 @@ class FittedReference:
     evaluations: int
     membership: np.ndarray
     particle_share: np.ndarray
+    complete: bool = True
 
     @property
     def log_z(self) -> float:
@@ -78,6 +82,11 @@ class FittedReference:
         weight = normalised(self.log_ratio_draws)
         share: np.ndarray = weight @ self.membership
         return share
+
+    @property
+    def met_share(self) -> float:
+        """Share of the evidence in modes that particles have met, at least a tenth of one draw."""
+        return max(1.0 - self.unmet_share_of(np.nan), 0.1 / len(self.log_ratio_draws))
 
     def unmet_share_of(self, log_evidence: float) -> float:
         """Return the share of the evidence in modes that no particle has met, or far too few.

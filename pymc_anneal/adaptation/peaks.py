@@ -9,20 +9,20 @@ posterior, and one far from the others is lost if few particles reach it. Candid
 - the maxima of the branches of the model (`model/branches.py`);
 - the particles themselves, some of which may be alone in their mode.
 
-Where the target is far above the mixture, the search climbs to the top, and the curvature there
-gives the scale of a new component; its weight shows whether the peak holds mass.
+Where the target is far above the mixture, the search climbs to the top, and importance sampling
+around it (`peak_mass.py`) shows whether the peak holds mass, and gives the scale of a component.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import curvature
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
+from pymc_anneal.adaptation.peak_mass import Peak, weigh, widths
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.mixture_reference import Sampler
@@ -41,8 +41,9 @@ _STARTS = 4
 # Share of the climbs that may end below the particles, by so many nats, without further rounds:
 # where there is one top, nearly all reach it.
 _BELOW, _MARGIN = 0.05, 2.0
-# Branches that are climbed at a time, all of them if there are no more.
-_BRANCHES = 16
+# Branches that are climbed: all of them, or some if they are many, as those of mixtures with a term
+# for each observation, which overlap.
+_ALL_BRANCHES, _SOME_BRANCHES = 256, 16
 
 
 @dataclass(frozen=True)
@@ -59,27 +60,15 @@ class Search:
         Further rounds of climbs, if some of the first one end below the particles.
     branches : Branches or None
         The branches of the model; None if they are unknown.
+    evaluations : int
+        Those after which no further candidate is climbed, beyond the first few.
     """
 
     draws: int
     starts: int
     rounds: int = 0
     branches: Branches | None = None
-
-
-class Peak(NamedTuple):
-    """A peak of the target.
-
-    Attributes
-    ----------
-    normal : GaussianReference
-        The normal density of its curvature.
-    log_mass : float
-        Log of the mass of the peak if it is normal (Laplace), in nats.
-    """
-
-    normal: GaussianReference
-    log_mass: float
+    evaluations: int = 0
 
 
 def candidates(
@@ -166,7 +155,8 @@ def _climb_branches(
 ) -> np.ndarray:
     """Climb branches of the model from particles, shape ``(branches, d)``."""
     rng = np.random.default_rng(seed)
-    choice = branches.choices(rng, _BRANCHES)
+    many = np.prod(np.array(branches.terms, dtype=float)) > _ALL_BRANCHES
+    choice = branches.choices(rng, _SOME_BRANCHES if many else _ALL_BRANCHES)
 
     def evaluate(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         target.evaluations += len(position)
@@ -203,8 +193,10 @@ def draw_near_centres(
     return np.concatenate(found)
 
 
-def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak | None:
-    """Climb to a peak of the target and measure its curvature.
+def climb(
+    target: TargetDensity, start: np.ndarray, spread: np.ndarray, seed: np.random.SeedSequence
+) -> Peak | None:
+    """Climb to a peak of the target and estimate its mass.
 
     Parameters
     ----------
@@ -213,16 +205,17 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Peak 
     start : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations of a mode nearby, in whose units differences are small.
+    seed
+        Source of randomness.
 
     Returns
     -------
     Peak or None
-        None if there is no peak with curvature in all directions.
+        None if no draws around the top have any weight.
     """
     function = target.value_and_gradient_singly
     top, value = climb_together(function, start[None], spread, _MAX_TOP_CALLS)
+    wide = widths(target, top[0], float(value[0]), spread)
     scale = scale_of_curvature(curvature(target, top[0], spread))
-    if scale is None:
-        return None
-    normal = GaussianReference(top[0], scale)
-    return Peak(normal, float(value[0] - normal.log_density(top)[0]))
+    curved = None if scale is None else GaussianReference(top[0], scale)
+    return weigh(target, wide, curved, seed)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.evidence.witness import Witness
 
 
 class EvidenceEstimate(NamedTuple):
@@ -56,6 +57,8 @@ class LogEvidence:
         the truth in expectation, and that of the reverse runs, above it.
     data_hash : str
         Hash of the observed data; "" if there are none, or if they are not known.
+    witnesses : tuple of Witness
+        What looked for parts of the posterior that the run may have missed; empty if nothing could.
     """
 
     log_evidence: float
@@ -68,6 +71,7 @@ class LogEvidence:
     notes: str = ""
     bounds: tuple[float, float] | None = None
     data_hash: str = ""
+    witnesses: tuple[Witness, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -81,7 +85,9 @@ class LogEvidence:
         return (
             f"{self.headline} (95 % interval {low:.3f} to {high:.3f})\n"
             f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
-            f"verdict: {self.verdict}" + (f"\nnote: {self.notes}" if self.notes else "")
+            f"verdict: {self.verdict}"
+            + (f"\nwitnesses: {self._witnesses()}" if self.witnesses else "")
+            + (f"\nnote: {self.notes}" if self.notes else "")
         )
 
     def _repr_html_(self) -> str:
@@ -100,8 +106,12 @@ class LogEvidence:
             "Pareto k": f"{self.pareto_k:.2f}",
             "barrier": "" if np.isnan(self.barrier) else f"{self.barrier:.1f}",
             "verdict": html_verdict(self.verdict.status, self.verdict.reasons),
+            "witnesses": self._witnesses(),
             "note": self.notes,
         }
+
+    def _witnesses(self) -> str:
+        return ", ".join(str(witness) for witness in self.witnesses)
 
     def _bounds(self) -> str:
         if self.bounds is None:

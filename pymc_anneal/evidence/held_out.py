@@ -79,6 +79,7 @@ def find_hole(
     at_draws: np.ndarray,
     weight: np.ndarray,
     effective_draws: float | None = None,
+    known: float = 1.0,
 ) -> Hole:
     """Compare log ratios at witnesses and at weighted draws.
 
@@ -94,6 +95,9 @@ def find_hole(
         Their weights, which sum to one.
     effective_draws : float, optional
         Effective number of draws. Default: that of the weights.
+    known
+        Share of the posterior that the witnesses know of: if the draws have found more, each part
+        of the rest has a larger share among the witnesses.
 
     Returns
     -------
@@ -110,6 +114,7 @@ def find_hole(
     witnesses = effective_witnesses(family)
     each = LEVEL / (2 * len(_MASSES))
     most = betaincinv(mass * draws + 1, np.maximum(draws * (1 - mass), 1e-9), 1 - each)
+    most = np.minimum(most / known, 1.0)
     p_value = np.minimum(_at_least(share * witnesses, witnesses, most) * 2 * len(_MASSES), 1.0)
     worst = int(p_value.argmin())
     return Hole(float(share[worst]), float(most[worst]), witnesses, float(p_value[worst]))

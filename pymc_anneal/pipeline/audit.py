@@ -71,7 +71,9 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
     log_ratio = ratio_to(mixture.fitted, target.compiled, mixture.built_from)
     count = _HEARD_IF_COSTLY if target.compiled.costly else _HEARD
     drawn = position[systematic(rng, weight, count)]
-    draws = Draws.even(log_ratio(drawn), min(1 / np.square(weight).sum(), float(count)))
+    draws = Draws.even(log_ratio(drawn))._replace(
+        effective=min(1 / np.square(weight).sum(), float(count)), known=mixture.fitted.met_share
+    )
     estimate = ais(forward.run.log_weight)
     most = estimate.log_evidence + _ERRORS * estimate.mcse
     found = hear_witnesses(session, mixture.built_from, log_ratio, draws, most, LEVEL)

@@ -52,6 +52,8 @@ _UNMET, _PRICE_OF_UNMET = 1e-3, 4.0
 _BY_PROPOSALS = 1.0
 # Share of the particles that may stay where they are, on average: so many proposals are made.
 _STAY = 0.05
+# What speaks against a mixture of some of the modes.
+_INCOMPLETE = "the search for modes took as long as the survey and went on finding more"
 # Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
 # least as many as the survey took.
 _SHARE = 0.25
@@ -139,7 +141,7 @@ def _fit(
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
         fitted = fit_to_particles(compiled, particles, seed, pilot.evaluations, surveyed=every)
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
-    draws = Draws.of_weights(fitted.log_ratio_draws)
+    draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=fitted.met_share)
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
     return RunCandidate(
         "mixture",
@@ -148,7 +150,7 @@ def _fit(
         built_from=surveyed,
         fit_evaluations=fitted.evaluations + hearing.evaluations,
         fitted=fitted,
-        objection=hearing.objection,
+        objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
     )
 
 
@@ -161,7 +163,8 @@ def _hear_pilot(
     """
     assert measured.pilot is not None and measured.fitted is not None
     log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
-    draws, log_z = Draws.even(log_ratio_to(position)), measured.pilot.log_z
+    draws = Draws.even(log_ratio_to(position))._replace(known=measured.fitted.met_share)
+    log_z = measured.pilot.log_z
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
     spent = measured.fit_evaluations + hearing.evaluations + len(position)
     return replace(measured, fit_evaluations=spent, objection=hearing.objection)

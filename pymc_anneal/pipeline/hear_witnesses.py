@@ -23,11 +23,14 @@ class Draws(NamedTuple):
         They sum to one.
     effective : float or None
         Their effective number; None: that of the weights.
+    known : float
+        Share of the posterior that the witnesses know of, by what else was found.
     """
 
     log_ratio: np.ndarray
     weight: np.ndarray
     effective: float | None = None
+    known: float = 1.0
 
     @classmethod
     def of_weights(cls, log_ratio: np.ndarray) -> "Draws":
@@ -35,9 +38,9 @@ class Draws(NamedTuple):
         return cls(log_ratio, normalised(log_ratio))
 
     @classmethod
-    def even(cls, log_ratio: np.ndarray, effective: float | None = None) -> "Draws":
+    def even(cls, log_ratio: np.ndarray) -> "Draws":
         """Return draws of equal weight."""
-        return cls(log_ratio, np.full(len(log_ratio), 1 / len(log_ratio)), effective)
+        return cls(log_ratio, np.full(len(log_ratio), 1 / len(log_ratio)))
 
 
 class Hearing(NamedTuple):
@@ -47,6 +50,8 @@ class Hearing(NamedTuple):
     ----------
     hole : Hole
         Where they contradict the draws most.
+    rough_log_z : float
+        Rough log evidence of the survey, in nats.
     objection : str
         What the draws miss; empty if the witnesses do not object.
     evaluations : int
@@ -54,6 +59,7 @@ class Hearing(NamedTuple):
     """
 
     hole: Hole
+    rough_log_z: float
     objection: str
     evaluations: int
 
@@ -107,4 +113,4 @@ def hear_witnesses(
             f"the survey's rough estimate of log Z is {pilot.rough_log_z:.4g}, which has a "
             f"probability of less than {level:g} if log Z is {log_evidence:.4g}"
         )
-    return Hearing(hole, objection, spent + asked)
+    return Hearing(hole, pilot.rough_log_z, objection, spent + asked)

@@ -22,6 +22,7 @@ from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.diagnostics import assess, log_weight_variance
 from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.evidence.witness import Witness, to_text
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.cut_short import describe_interruption
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
@@ -184,6 +185,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.run
     pilot, plan = forward.pilot, forward.plan
     evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
+    evaluations += stages.hearing.evaluations if stages.hearing else 0
     return {
         "steps": last.steps,
         "particles": forward.run.log_weight.size,
@@ -213,11 +215,24 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "path_rejected_because": rejected,
         "random_seed": describe_seed(session.seeds.root),
         "trials": "; ".join(_describe(trial) for trial in forward.trials),
+        "witnesses": to_text(_witnesses(stages)),
         **session.target.attrs,
         "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),
         **({"interruption": stopped} if stopped else {}),
     }
+
+
+def _witnesses(stages: Stages) -> list[Witness]:
+    """Return what looked for parts of the posterior that the run may have missed."""
+    found, hearing, mixture = list[Witness](), stages.hearing, stages.audited
+    if hearing is not None:
+        found.append(Witness("held-out particles", hearing.hole.witnesses, hearing.rough_log_z))
+    if mixture is not None:
+        estimate = estimate_with_tail("", mixture.log_ratio_draws)
+        name = "mode" if mixture.modes == 1 else "modes"
+        found.append(Witness(name, mixture.modes, estimate.log_evidence, estimate.mcse))
+    return found
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:

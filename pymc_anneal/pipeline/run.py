@@ -29,6 +29,7 @@ from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
+from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
@@ -60,6 +61,8 @@ class Stages:
         The mixture of these modes.
     doubts : tuple of str
         Doubts of the audit.
+    hearing : Hearing or None
+        What the held-out particles of the survey said of the run; None without a survey.
     note : str
         Why there was no audit.
     """
@@ -73,6 +76,7 @@ class Stages:
     modes: xr.Dataset | None = None
     audited: FittedReference | None = None
     doubts: tuple[str, ...] = ()
+    hearing: Hearing | None = None
     note: str = ""
 
     @property
@@ -138,6 +142,7 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         modes=modes_dataset(target, audit) if audit else None,
         audited=fitted,
         doubts=tuple(doubt_run(target, stages.forward, audit, hearing)),
+        hearing=hearing,
         note="" if audit else explain_no_audit(session, target),
     )
 

@@ -110,13 +110,16 @@ class TestClimb:
     def test_to_the_top(self) -> None:
         target = TargetDensity(PATH, 1)
         with jax.enable_x64(True):
-            peak = climb(target, np.full(D, SHIFT + SPIKE), np.full(D, SLAB))
+            peak = climb(
+                target, np.full(D, SHIFT + SPIKE), np.full(D, SLAB), np.random.SeedSequence(1)
+            )
         assert peak is not None
         assert target.evaluations > 2 * D
         np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
         np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), SPIKE, rtol=1e-2)
         height = np.log(9.0) - D * np.log(10.0 * np.sqrt(2 * np.pi))
-        assert peak.log_mass == pytest.approx(height, abs=0.01)
+        # Four errors of the mean of 512 weights, a quarter of which are effective.
+        assert peak.log_mass == pytest.approx(height, abs=4 * 128**-0.5)
 
     def test_no_peak(self) -> None:
         def saddle(x: jax.Array) -> LogTerms:
@@ -124,4 +127,4 @@ class TestClimb:
 
         target = TargetDensity(pma.GeometricPath(saddle), 1)
         with jax.enable_x64(True):
-            assert climb(target, np.zeros(2), np.ones(2)) is None
+            assert climb(target, np.zeros(2), np.ones(2), np.random.SeedSequence(1)) is None

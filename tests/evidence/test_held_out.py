@@ -105,3 +105,14 @@ def test_an_estimate_that_misses_a_factor_is_doubted() -> None:
     assert exceeds(0.0, -7.0, LEVEL)
     assert not exceeds(0.0, -6.8, LEVEL)
     assert not exceeds(np.nan, -50.0, LEVEL)
+
+
+def test_witnesses_that_know_a_part_make_it_look_larger() -> None:
+    """Draws have found a mode of two thirds that no witness knows; what they know is all right."""
+    rng = np.random.default_rng(6)
+    at_witnesses = rng.normal(size=2000)
+    at_draws = np.where(rng.uniform(size=2000) < 2 / 3, -3.0, rng.normal(size=2000))
+    even = np.full(2000, 1 / 2000)
+    arguments = at_witnesses, np.arange(2000), at_draws, even
+    assert find_hole(*arguments).p_value < LEVEL
+    assert find_hole(*arguments, known=1 / 3).p_value > 0.1

@@ -4,6 +4,17 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "evidence/held_out",
+        "tests/evidence/test_held_out.py",
+        [
+            ("float(len(family) ** 2 / np.square(count).sum())", "float(len(family))"),
+            ("mass * draws + 1, np.maximum(draws * (1 - mass), 1e-9)", "mass * draws + 1e-9, np.maximum(draws * (1 - mass), 1e-9)"),
+            ("betainc(some, n - count + 1, probability)", "betainc(some, n - count, probability)"),
+            ("np.minimum(most / known, 1.0)", "np.minimum(most, 1.0)"),
+            ("log_evidence > -np.log(level)", "log_evidence > -0.5 * np.log(level)"),
+        ],
+    ),
+    (
         "evidence/ais",
         "tests/evidence/test_ais.py tests/evidence/test_estimators.py",
         [

@@ -4,6 +4,25 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "adaptation/peak_mass",
+        "tests/adaptation/test_peak_mass.py",
+        [
+            ("+ np.log(len(components))", ""),
+            ("mass = float(logsumexp(log_weight) - np.log(count))", "mass = float(logsumexp(log_weight))"),
+            ("log_density > value - _FALL", "log_density > value - 8 * _FALL"),
+            ("reshape(2, -1).max(axis=0)", "reshape(2, -1).min(axis=0)"),
+        ],
+    ),
+    (
+        "adaptation/witnesses",
+        "tests/adaptation/test_witnesses.py",
+        [
+            ("return position[::2]", "return position"),
+            ("pilot.ancestor[1::2]", "pilot.ancestor[::2]"),
+            ("2 * _PAIRS * int(pilot.cost[-1])", "_PAIRS * int(pilot.cost[-1])"),
+        ],
+    ),
+    (
         "adaptation/plan",
         "tests/adaptation/test_plan.py",
         [
@@ -78,8 +97,8 @@ ROWS: Rows = [
         "adaptation/fitted_reference",
         "tests/adaptation/test_fitted_reference.py tests/adaptation/test_fit_mixture.py",
         [
-            ("max(from_draws, _log_mean(log_ratio_particles) - log_z, 0.0)", "max(from_draws, 0.0)"),
-            ("_log_mean(2 * log_ratio_draws) - 2 * log_z", "_log_mean(2 * log_ratio_draws) - log_z"),
+            ("max(from_draws, log_mean(log_ratio_particles) - log_z, 0.0)", "max(from_draws, 0.0)"),
+            ("log_mean(2 * log_ratio_draws) - 2 * log_z", "log_mean(2 * log_ratio_draws) - log_z"),
             ("np.array([share, 1 - share])", "np.array([1 - share, share])"),
             ("self.discrepancy * share / _INTERVALS", "self.discrepancy * share"),
         ],
@@ -135,7 +154,6 @@ ROWS: Rows = [
         "adaptation/peaks",
         "tests/adaptation/test_peaks.py",
         [
-            ("float(value[0] - normal.log_density(top)[0])", "float(value[0] + normal.log_density(top)[0])"),
             ("component.mean + shrink * centred", "component.mean + centred"),
         ],
     ),

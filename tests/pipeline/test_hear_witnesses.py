@@ -43,18 +43,28 @@ def silent(session, surveyed, log_ratio, draws, log_evidence, level=1e-2) -> Hea
 class TestManyModes:
     """A mixture of a few modes is far from the posterior, though each of its modes fits."""
 
-    @pytest.mark.parametrize(
-        "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))]
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", [2, 3])
     def test_the_evidence(self, phases, seed: int) -> None:
         model, log_evidence = phases
-        idata = run(model, seed)
-        found = pma.log_evidence(idata)
+        found = pma.log_evidence(run(model, seed))
         assert found.verdict.trusted
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
-        attrs = group(idata, "evidence").attrs
+
+    def test_the_prior_is_taken_and_the_result_names_its_witnesses(self, phases) -> None:
+        model, log_evidence = phases
+        idata = run(model, 0)
+        found, attrs = pma.log_evidence(idata), group(idata, "evidence").attrs
+        assert found.verdict.trusted
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         assert attrs["reference"] == "prior"
         assert "misses a part of the posterior" in attrs["path_rejected_because"]
+        held_out, modes = found.witnesses
+        assert (held_out.kind, modes.kind) == ("held-out particles", "modes")
+        assert 1 < held_out.number < 128
+        assert abs(held_out.log_evidence - log_evidence) < 3
+        assert "witnesses: " in repr(found)
+        assert "held-out particles" in found._repr_html_()
 
     def test_without_witnesses_before_the_run_it_is_wrong_and_they_say_so(
         self, phases, monkeypatch
@@ -63,7 +73,13 @@ class TestManyModes:
         model, log_evidence = phases
         monkeypatch.setattr(coordinates_given_data, "hear_witnesses", silent)
         monkeypatch.setattr(fitted_mixture, "hear_witnesses", silent)
+        monkeypatch.setattr(fitted_mixture, "_INCOMPLETE", "")
         found = pma.log_evidence(run(model))
         assert abs(found.log_evidence - log_evidence) > 1
         assert found.verdict.status == "do not trust"
         assert "held-out particles" in str(found.verdict)
+
+
+def test_a_run_with_given_steps_has_none(phases) -> None:
+    model, _ = phases
+    assert pma.log_evidence(run(model, steps=3, draws=50, reference="prior")).witnesses == ()

@@ -1,0 +1,169 @@
+"""The mass of a peak of any shape, by importance sampling around its top.
+
+The curvature at the top says nothing of a cusp or a flat top. Widths do: the distances along each
+coordinate at which the density falls by a factor of e. From there, draws of Student-t densities at
+several scales,
+
+    q = sum_s t_nu(x; m, s^2 S S') / 3,    s = 1/2, 1, 2,
+
+with the weights ``f / q`` estimate mass, mean and covariance of the peak, around which the next
+draws are made (adaptive importance sampling: Oh & Berger 1992; Cappe et al. 2008). No gradient is
+needed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.special import logsumexp
+
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.paths.mixture_reference import mixed_draws
+from pymc_anneal.paths.references import GaussianReference, StudentTReference
+
+# Fall of the log density in nats that marks a width.
+_FALL = 1.0
+# Distances in units of the spread at which the density is evaluated, from a billionth to four.
+_DISTANCES = 2.0 ** np.arange(-30.0, 3.0)
+# Scales of the draws and their degrees of freedom.
+_SCALES, _DEGREES_OF_FREEDOM = (0.5, 1.0, 2.0), 5.0
+# Draws of a round, at least and for each coordinate, and the largest number of rounds.
+_LEAST_DRAWS, _DRAWS_PER_COORDINATE, _ROUNDS = 512, 32, 5
+# Share of effective draws that ends the rounds, and their number for each coordinate that makes a
+# dense covariance.
+_GOOD, _DENSE = 0.25, 4.0
+# Smallest effective number of draws with which a mass is known.
+_LEAST_ESS = 16.0
+
+
+class Peak(NamedTuple):
+    """A peak of a target.
+
+    Attributes
+    ----------
+    normal : GaussianReference
+        A normal density of its mean and covariance.
+    log_mass : float
+        Log of its mass, in nats.
+    """
+
+    normal: GaussianReference
+    log_mass: float
+
+
+def weigh(
+    target: TargetDensity,
+    wide: GaussianReference,
+    curved: GaussianReference | None,
+    seed: np.random.SeedSequence,
+) -> Peak | None:
+    """Estimate mass, mean and covariance of a peak.
+
+    Parameters
+    ----------
+    target
+        The density.
+    wide
+        A normal density with the widths of the peak.
+    curved
+        The one of the curvature at the top, if there is one. It is returned as it is unless
+        another one has more even weights.
+    seed
+        Source of randomness.
+
+    Returns
+    -------
+    Peak or None
+        None if too few draws have any weight.
+    """
+    count = max(_LEAST_DRAWS, _DRAWS_PER_COORDINATE * len(wide.mean))
+    first, *others = seed.spawn(1 + _ROUNDS)
+    around, best = wide, None
+    if curved is not None:
+        position, log_weight = _weighted_draws(target, curved, count, first)
+        weight, ess = _normalised(log_weight)
+        if ess >= _LEAST_ESS:
+            best = ess, Peak(curved, float(logsumexp(log_weight) - np.log(count)))
+            around = _located(position, weight, ess, curved)
+        if ess >= _GOOD * count:
+            others = []
+    for own in others:
+        position, log_weight = _weighted_draws(target, around, count, own)
+        weight, ess = _normalised(log_weight)
+        around = _located(position, weight, ess, around)
+        if ess >= _LEAST_ESS and (best is None or ess > best[0]):
+            mass = float(logsumexp(log_weight) - np.log(count))
+            best = ess, Peak(around, mass)
+        if ess >= _GOOD * count:
+            break
+    return None if best is None else best[1]
+
+
+def widths(
+    target: TargetDensity, top: np.ndarray, value: float, spread: np.ndarray
+) -> GaussianReference:
+    """Return a normal density with the widths of a peak along the coordinates.
+
+    Parameters
+    ----------
+    target
+        The density.
+    top : ndarray, shape (d,)
+    value
+        Log density there.
+    spread : ndarray, shape (d,)
+        Standard deviations of a mode nearby, of which the widths are at most a few.
+    """
+    step = _DISTANCES[:, None, None] * np.diag(spread)
+    around = np.concatenate([top + step, top - step], axis=1)
+    log_density = target.log_density(around.reshape(-1, len(top))).reshape(around.shape[:2])
+    fallen = ~(log_density > value - _FALL)
+    first = np.where(fallen.any(axis=0), fallen.argmax(axis=0), len(_DISTANCES) - 1)
+    # A peak at the edge of the support is as wide as its other side.
+    both = _DISTANCES[first].reshape(2, -1).max(axis=0)
+    return GaussianReference(top, both * spread)
+
+
+def _weighted_draws(
+    target: TargetDensity,
+    around: GaussianReference,
+    count: int,
+    seed: np.random.SeedSequence,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw around a normal density at several scales, with log weights; zero where ``f`` is NaN."""
+    components = [
+        StudentTReference(around.mean, scale * np.asarray(around.scale), _DEGREES_OF_FREEDOM)
+        for scale in _SCALES
+    ]
+    share = np.full(len(components), 1 / len(components))
+    position = mixed_draws(seed, count, share, [c.sample for c in components])
+    each = [np.asarray(c.log_density(position)) for c in components]
+    log_weight = target.log_density(position) - logsumexp(each, axis=0) + np.log(len(components))
+    return position, np.where(np.isnan(log_weight), -np.inf, log_weight)
+
+
+def _normalised(log_weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return weights that sum to one, and the effective number of draws; zero if all are zero."""
+    if not np.isfinite(log_weight).any():
+        return np.zeros(len(log_weight)), 0.0
+    weight = np.exp(log_weight - logsumexp(log_weight))
+    return weight, float(1 / np.square(weight).sum())
+
+
+def _located(
+    position: np.ndarray, weight: np.ndarray, ess: float, before: GaussianReference
+) -> GaussianReference:
+    """Return a normal density with the moments of weighted draws, as far as they are known.
+
+    With few effective draws the scale before is kept, and the mean moves to the heaviest draws.
+    """
+    if ess == 0.0:
+        return before
+    d = position.shape[1]
+    mean = weight @ position
+    centred = position - mean
+    if ess >= _DENSE * d:
+        return GaussianReference(mean, np.linalg.cholesky((weight[:, None] * centred).T @ centred))
+    if ess >= _LEAST_ESS:
+        return GaussianReference(mean, np.sqrt(weight @ np.square(centred)))
+    return GaussianReference(mean, np.asarray(before.scale))

@@ -1,0 +1,124 @@
+"""The mass of peaks with cusps, flat tops, correlations and edges, by importance sampling."""
+
+from collections.abc import Callable
+from math import gamma
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.peak_mass import weigh, widths
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base import LogTerms
+
+D, SCALE = 4, 0.01
+ROOT = np.eye(D) + 0.8 * np.tri(D, k=-1)
+
+
+class Shape(NamedTuple):
+    """The log density of a peak around zero, the log of its mass, and its standard deviations."""
+
+    log_density: Callable[[jax.Array], jax.Array]
+    log_mass: float
+    sd: np.ndarray
+
+
+def cusp(z: jax.Array) -> jax.Array:
+    return -jnp.abs(z).sum()
+
+
+def flat(z: jax.Array) -> jax.Array:
+    return jnp.where((z**2).sum() < 1, 0.0, -jnp.inf)
+
+
+def ridge(z: jax.Array) -> jax.Array:
+    return -0.5 * (jnp.linalg.solve(ROOT, z) ** 2).sum()
+
+
+def edge(z: jax.Array) -> jax.Array:
+    return jnp.where((z >= 0).all(), -z.sum(), -jnp.inf)
+
+
+SHAPES = {
+    "cusp": Shape(cusp, D * np.log(2), np.full(D, np.sqrt(2))),
+    "flat top": Shape(flat, np.log(np.pi ** (D / 2) / gamma(D / 2 + 1)), np.full(D, 6**-0.5)),
+    "ridge": Shape(ridge, D / 2 * np.log(2 * np.pi), np.linalg.norm(ROOT, axis=1)),
+    "edge": Shape(edge, 0.0, np.ones(D)),
+}
+
+
+def target_of(shape: Shape) -> TargetDensity:
+    """Return a peak of width ``SCALE``, by a path whose prior is flat."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        return LogTerms(jnp.zeros(()), shape.log_density(x / SCALE))
+
+    return TargetDensity(pma.GeometricPath(terms), 256, gradients=False)
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_mass_and_spread(name: str) -> None:
+    """From a spread a hundred times as wide, without a gradient."""
+    shape, scores, spreads = SHAPES[name], [], []
+    log_mass = shape.log_mass + D * np.log(SCALE)
+    for seed in range(8):
+        target = target_of(shape)
+        wide = widths(target, np.zeros(D), 0.0, np.ones(D))
+        peak = weigh(target, wide, None, np.random.SeedSequence(seed))
+        assert peak is not None
+        scores.append(peak.log_mass - log_mass)
+        scale = np.asarray(peak.normal.scale)
+        sd = np.linalg.norm(scale, axis=1) if scale.ndim == 2 else scale
+        spreads.append(np.log(sd / (SCALE * shape.sd)).mean())
+    # At least 16 of 512 draws count, and mostly a quarter: errors of 0.08 to 0.25.
+    assert abs(np.mean(scores)) < 0.15
+    assert np.max(np.abs(scores)) < 0.6
+    assert abs(np.mean(spreads)) < 0.1
+
+
+def test_widths_by_hand() -> None:
+    """A cusp falls by one nat at its scale; at an edge the other side counts."""
+    for name in ("cusp", "edge"):
+        wide = widths(target_of(SHAPES[name]), np.zeros(D), 0.0, np.ones(D))
+        # Distances are powers of two.
+        assert (np.asarray(wide.scale) >= SCALE).all()
+        assert (np.asarray(wide.scale) < 2 * SCALE).all()
+
+
+def test_curvature_is_taken_where_it_fits() -> None:
+    target, shape = target_of(SHAPES["ridge"]), SHAPES["ridge"]
+    wide = widths(target, np.zeros(D), 0.0, np.ones(D))
+    curved = pma.GaussianReference(np.zeros(D), SCALE * ROOT)
+    peak = weigh(target, wide, curved, np.random.SeedSequence(1))
+    assert peak is not None
+    assert peak.normal is curved
+    assert peak.log_mass == pytest.approx(shape.log_mass + D * np.log(SCALE), abs=0.3)
+
+
+def test_curvature_of_a_cusp_is_not() -> None:
+    """Differences of gradients at a cusp are huge: a normal density with next to no mass."""
+    target, shape = target_of(SHAPES["cusp"]), SHAPES["cusp"]
+    wide = widths(target, np.zeros(D), 0.0, np.ones(D))
+    curved = pma.GaussianReference(np.zeros(D), np.full(D, 1e-4 * SCALE))
+    peak = weigh(target, wide, curved, np.random.SeedSequence(1))
+    assert peak is not None
+    assert peak.log_mass == pytest.approx(shape.log_mass + D * np.log(SCALE), abs=0.3)
+
+
+def test_nothing_around_a_point() -> None:
+    def nowhere(z: jax.Array) -> jax.Array:
+        return jnp.where((z == 0).all(), 0.0, -jnp.inf)
+
+    target = target_of(Shape(nowhere, -np.inf, np.zeros(D)))
+    wide = widths(target, np.zeros(D), 0.0, np.ones(D))
+    assert weigh(target, wide, None, np.random.SeedSequence(1)) is None
