@@ -83,10 +83,9 @@ class FittedReference:
         share: np.ndarray = weight @ self.membership
         return share
 
-    @property
-    def met_share(self) -> float:
-        """Share of the evidence in modes that particles have met, at least a tenth of one draw."""
-        return max(1.0 - self.unmet_share_of(np.nan), 0.1 / len(self.log_ratio_draws))
+    def met_share_of(self, log_evidence: float) -> float:
+        """Return the rest of `unmet_share_of`, at least a tenth of one draw."""
+        return max(1.0 - self.unmet_share_of(log_evidence), 0.1 / len(self.log_ratio_draws))
 
     def unmet_share_of(self, log_evidence: float) -> float:
         """Return the share of the evidence in modes that no particle has met, or far too few.

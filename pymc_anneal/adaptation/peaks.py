@@ -9,8 +9,8 @@ posterior, and one far from the others is lost if few particles reach it. Candid
 - the maxima of the branches of the model (`model/branches.py`);
 - the particles themselves, some of which may be alone in their mode.
 
-Where the target is far above the mixture, the search climbs to the top, and importance sampling
-around it (`peak_mass.py`) shows whether the peak holds mass, and gives the scale of a component.
+Where the target is far above the mixture, the search climbs to the top. The curvature there gives
+mass and scale of a wide peak, importance sampling around it (`peak_mass.py`) those of a narrow one.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,10 @@ MAX_DIMENSIONS = 200
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
 # Calls of the gradient for a climb to the top of a peak.
 _MAX_TOP_CALLS = 200
+# Median width of a peak whose shape is looked at, in units of the mode nearby. The curvature serves
+# for wider ones: bent tails, where other components left heavy tails in 10 of 120 runs of two
+# hierarchical models, and those of the curvature in 3.
+_NARROW = 0.25
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
 # Share of the climbs that may end below the particles, by so many nats, without further rounds:
@@ -211,11 +215,16 @@ def climb(
     Returns
     -------
     Peak or None
-        None if no draws around the top have any weight.
+        None if no draws around the top have any weight; or it is as wide as the mode nearby and has
+        no curvature in some direction.
     """
     function = target.value_and_gradient_singly
     top, value = climb_together(function, start[None], spread, _MAX_TOP_CALLS)
     wide = widths(target, top[0], float(value[0]), spread)
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
-    return weigh(target, wide, curved, seed)
+    if np.median(np.asarray(wide.scale) / spread) < _NARROW:
+        return weigh(target, wide, curved, seed)
+    if curved is None:
+        return None
+    return Peak(curved, float(value[0] - curved.log_density(top)[0]))

@@ -66,13 +66,16 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
     mixture = next((c for c in lineage if c.fitted is not None and c.built_from), None)
     if mixture is None or mixture.built_from is None or mixture.fitted is None:
         return None
+    assert mixture.built_from.pilot is not None
+    rough = mixture.built_from.pilot.rough_log_z
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(session.seeds.witnesses)
     log_ratio = ratio_to(mixture.fitted, target.compiled, mixture.built_from)
     count = _HEARD_IF_COSTLY if target.compiled.costly else _HEARD
     drawn = position[systematic(rng, weight, count)]
     draws = Draws.even(log_ratio(drawn))._replace(
-        effective=min(1 / np.square(weight).sum(), float(count)), known=mixture.fitted.met_share
+        effective=min(1 / np.square(weight).sum(), float(count)),
+        known=mixture.fitted.met_share_of(rough),
     )
     estimate = ais(forward.run.log_weight)
     most = estimate.log_evidence + _ERRORS * estimate.mcse

@@ -141,7 +141,8 @@ def _fit(
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
         fitted = fit_to_particles(compiled, particles, seed, pilot.evaluations, surveyed=every)
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
-    draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=fitted.met_share)
+    known = fitted.met_share_of(pilot.rough_log_z)
+    draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
     return RunCandidate(
         "mixture",
@@ -163,7 +164,9 @@ def _hear_pilot(
     """
     assert measured.pilot is not None and measured.fitted is not None
     log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
-    draws = Draws.even(log_ratio_to(position))._replace(known=measured.fitted.met_share)
+    assert surveyed.pilot is not None
+    known = measured.fitted.met_share_of(surveyed.pilot.rough_log_z)
+    draws = Draws.even(log_ratio_to(position))._replace(known=known)
     log_z = measured.pilot.log_z
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
     spent = measured.fit_evaluations + hearing.evaluations + len(position)

@@ -10,8 +10,9 @@ from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 
 # Particles of a survey: a floor, and so many for each coordinate, since a dense scale takes more
-# particles than coordinates. In more dimensions scales come from the curvature, or are diagonal.
-_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _IN_MANY_DIMENSIONS = 256, 4, 512
+# particles than coordinates. In more dimensions scales come from the curvature, or are diagonal. A
+# quarter of them is held out.
+_LEAST_PARTICLES, _PARTICLES_PER_COORDINATE, _IN_MANY_DIMENSIONS = 320, 5, 512
 
 
 def survey(

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from scipy import stats
+
 from pymc_anneal.evidence.held_out import LEVEL, effective_witnesses, exceeds, find_hole
 
 # Witnesses of a survey, in families of up to 16 that stand for one mode each; and draws of a run.
@@ -72,6 +74,7 @@ def test_a_hole_by_hand() -> None:
     assert found.witnesses == 10
     # The mass that no draw of a hundred meets with a probability of LEVEL / 10.
     assert found.mass == pytest.approx(1 - (LEVEL / 10) ** 0.01)
+    assert found.p_value == pytest.approx(10 * stats.binom.sf(4, 10, found.mass))
     assert "0.5 of the held-out particles" in str(found)
 
 

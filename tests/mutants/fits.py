@@ -17,8 +17,8 @@ ROWS: Rows = [
         "adaptation/witnesses",
         "tests/adaptation/test_witnesses.py",
         [
-            ("return position[::2]", "return position"),
-            ("pilot.ancestor[1::2]", "pilot.ancestor[::2]"),
+            ("np.delete(position, _HELD_OUT, axis=0)", "position"),
+            ("pilot.ancestor[_HELD_OUT]", "pilot.ancestor[1::4]"),
             ("2 * _PAIRS * int(pilot.cost[-1])", "_PAIRS * int(pilot.cost[-1])"),
         ],
     ),

@@ -74,7 +74,7 @@ class TestManyModes:
         monkeypatch.setattr(coordinates_given_data, "hear_witnesses", silent)
         monkeypatch.setattr(fitted_mixture, "hear_witnesses", silent)
         monkeypatch.setattr(fitted_mixture, "_INCOMPLETE", "")
-        found = pma.log_evidence(run(model))
+        found = pma.log_evidence(run(model, 2))
         assert abs(found.log_evidence - log_evidence) > 1
         assert found.verdict.status == "do not trust"
         assert "held-out particles" in str(found.verdict)
