@@ -229,9 +229,11 @@ def _witnesses(stages: Stages) -> list[Witness]:
     if hearing is not None:
         found.append(Witness("held-out particles", hearing.hole.witnesses, hearing.rough_log_z))
     if mixture is not None:
-        estimate = estimate_with_tail("", mixture.log_ratio_draws)
+        own = estimate_with_tail("", mixture.log_ratio_draws)
         name = "mode" if mixture.modes == 1 else "modes"
-        found.append(Witness(name, mixture.modes, estimate.log_evidence, estimate.mcse))
+        known = np.isfinite(own.mcse) and not stages.reference_choice.rejected_because
+        figures = (own.log_evidence, own.mcse) if known else ()
+        found.append(Witness(name, mixture.modes, *figures))
     return found
 
 
