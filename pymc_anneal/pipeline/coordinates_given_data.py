@@ -92,7 +92,7 @@ def given_data(
     with explaining_nan(chosen):
         fit = fit_normal(_path(candidate), to_fit(position), seeds[2], COSTLY_BATCH)
         nearer, more = fit.discrepancy, fit.target.evaluations
-        if nearer > largest_distance(coordinates.work, distance):
+        if not np.isfinite(nearer) or nearer > largest_distance(coordinates.work, distance):
             return None, spent + more
         hearing = _hear(session, surveyed, own.from_model, fit)
         more += hearing.evaluations

@@ -156,7 +156,9 @@ class TestChoice:
         model, log_evidence = wells()
         idata = run(model, random_seed=1)
         found = pma.log_evidence(idata)
-        assert len(np.asarray(idata["modes"]["mode_share"])) == 16
+        share = np.asarray(idata["modes"]["mode_share"])
+        assert (share > 0.02).sum() == 16  # components between them may hold a thousandth
+        np.testing.assert_allclose(share[share > 0.02], 1 / 16, atol=0.02)
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
     @pytest.mark.slow
