@@ -20,8 +20,9 @@ _INTERVALS = 8
 # Share of a mode among the particles, relative to its share in the evidence, below which the
 # particles have not met it.
 _MET = 0.25
-# Effective draws of a mode below which its share says nothing.
-_LEAST_ESS = 16.0
+# Effective draws of a mode below which its share by importance sampling says nothing: with fewer
+# its own error alone is a quarter of it.
+LEAST_ESS = 16.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class FittedReference:
         """
         weight = normalised(self.log_ratio_draws)[:, None] * self.membership
         share = weight.sum(axis=0)
-        known = share**2 >= _LEAST_ESS * np.square(weight).sum(axis=0)
+        known = share**2 >= LEAST_ESS * np.square(weight).sum(axis=0)
         unmet = float(share[known & (self.particle_share < _MET * share)].sum())
         return unmet * min(1.0, float(np.exp(self.log_z - np.fmax(log_evidence, self.log_z))))
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from scipy.special import logsumexp
 
+from pymc_anneal.adaptation.fitted_reference import LEAST_ESS
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.paths.mixture_reference import mixed_draws
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
@@ -32,8 +33,6 @@ _LEAST_DRAWS, _DRAWS_PER_COORDINATE, _ROUNDS = 512, 32, 5
 # Share of effective draws that ends the rounds, and their number for each coordinate that makes a
 # dense covariance.
 _GOOD, _DENSE = 0.25, 4.0
-# Smallest effective number of draws with which a mass is known.
-_LEAST_ESS = 16.0
 
 
 class Peak(NamedTuple):
@@ -81,14 +80,14 @@ def weigh(
     first, *others = seed.spawn(1 + _ROUNDS)
     if curved is not None:
         _, log_weight = _weighted_draws(target, curved, count, first)
-        if _normalised(log_weight)[1] >= _LEAST_ESS:
+        if _normalised(log_weight)[1] >= LEAST_ESS:
             return Peak(curved, float(logsumexp(log_weight) - np.log(count)))
     around, best = wide, None
     for own in others:
         position, log_weight = _weighted_draws(target, around, count, own)
         weight, ess = _normalised(log_weight)
         around = _located(position, weight, ess, around)
-        if ess >= _LEAST_ESS and (best is None or ess > best[0]):
+        if ess >= LEAST_ESS and (best is None or ess > best[0]):
             mass = float(logsumexp(log_weight) - np.log(count))
             best = ess, Peak(around, mass)
         if ess >= _GOOD * count:
@@ -161,6 +160,6 @@ def _located(
     centred = position - mean
     if ess >= _DENSE * d:
         return GaussianReference(mean, np.linalg.cholesky((weight[:, None] * centred).T @ centred))
-    if ess >= _LEAST_ESS:
+    if ess >= LEAST_ESS:
         return GaussianReference(mean, np.sqrt(weight @ np.square(centred)))
     return GaussianReference(mean, np.asarray(before.scale))

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_anneal.adaptation.fitted_reference import FittedReference, membership, normalised
+from pymc_anneal.adaptation.fitted_reference import (
+    LEAST_ESS,
+    FittedReference,
+    membership,
+    normalised,
+)
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.model.compile import CompiledModel
@@ -24,9 +29,6 @@ from pymc_anneal.model.compile import CompiledModel
 _MAX_DISAGREEMENT = 4.0
 # Share of the evidence that may be missed: less does not matter beside the error of an estimate.
 _LEAST_SHARE = 1e-3
-# Effective draws of a mode below which its share by importance sampling says nothing: with fewer
-# its own error alone is a quarter of it.
-_LEAST_ESS = 16.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ModeAudit:
         error = np.hypot(self.share_mcse, self.among_draws_mcse)
         lacking = self._least_share() - self.among_draws
         less = lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE)
-        missed: np.ndarray = less & (self.ess >= _LEAST_ESS)
+        missed: np.ndarray = less & (self.ess >= LEAST_ESS)
         return missed
 
     def _least_share(self) -> np.ndarray:
