@@ -83,6 +83,7 @@ def fit_to_particles(
     evaluations: int = 0,
     log_concave: bool = False,
     surveyed: int | None = None,
+    further: np.ndarray | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 
@@ -104,6 +105,8 @@ def fit_to_particles(
     surveyed
         Number of particles of the survey from which these were taken, the effort of the fit and the
         number of positions that are evaluated together. Default: as many as there are.
+    further : ndarray, shape (m, d), optional
+        Draws of the posterior by other means, which may show further modes.
     """
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
@@ -112,7 +115,7 @@ def fit_to_particles(
     size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)
-    return fit_mixture(target, *found, draws=_DRAWS_PER_PARTICLE * effort)
+    return fit_mixture(target, *found, draws=_DRAWS_PER_PARTICLE * effort, further=further)
 
 
 def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
@@ -138,6 +141,7 @@ def fit_mixture(
     search: Search | None = None,
     widen: Sequence[int] | np.ndarray = (),
     draws: int | None = None,
+    further: np.ndarray | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of the target.
 
@@ -159,24 +163,29 @@ def fit_mixture(
     draws : int, optional
         Draws of the mixture for its weights, and as many to measure it. Default: four for each
         particle.
+    further : ndarray, shape (m, d), optional
+        Draws of the target by other means, whose modes get components too.
 
     Returns
     -------
     FittedReference
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
-    label = group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
-    mixture = _one_for_each_mode(target, position, label)
+    every = position if further is None else np.concatenate([position, further])
+    label = group_by_mode(target.log_density, every).clip(max=_MAX_MODES - 1)
+    mixture = _one_for_each_mode(target, every, label)
     modes = len(mixture.mean)
     if len(widen):
         mixture = _with_wider_component(mixture, np.asarray(widen))
     draws = draws or _DRAWS_PER_PARTICLE * len(position)
     fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
+    climbs = 0
     if search is not None and position.shape[1] <= MAX_DIMENSIONS:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
+        climbs = search.starts
     found = fitter.add_tails(mixture, found, seed_tails)
-    return replace(found, evaluations=target.evaluations)
+    return replace(found, evaluations=target.evaluations, climbs=climbs)
 
 
 @dataclass(frozen=True)

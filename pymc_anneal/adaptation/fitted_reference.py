@@ -46,6 +46,8 @@ class FittedReference:
     complete : bool
         Whether the search ended by itself, and not for its evaluations while it went on finding
         modes.
+    climbs : int
+        Climbs from draws of the prior that looked for modes, at least.
     """
 
     path: ReferencePath
@@ -56,6 +58,7 @@ class FittedReference:
     membership: np.ndarray
     particle_share: np.ndarray
     complete: bool = True
+    climbs: int = 0
 
     @property
     def log_z(self) -> float:

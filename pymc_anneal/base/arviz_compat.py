@@ -86,10 +86,14 @@ def pareto_k(log_weight: np.ndarray) -> float:
     Returns
     -------
     float
-        NaN if there are fewer than 25 weights, or if they are all equal.
+        NaN if there are fewer than 25 weights, or if they are all equal; -inf if the largest ones,
+        to which it would be fitted, are: there is no tail.
     """
     if len(log_weight) < 25 or np.ptp(log_weight) < 1e-8:
         return float("nan")
+    tail = int(np.ceil(min(0.2 * len(log_weight), 3 * np.sqrt(len(log_weight)))))  # as ArviZ's
+    if np.ptp(np.sort(log_weight)[-tail:]) < 1e-8:
+        return float("-inf")
     if _IS_TREE:
         from arviz_stats.base import array_stats
 

@@ -22,8 +22,9 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
 
-# Draws of a new prior that have to lie in the support of the old one.
-_SUPPORT_DRAWS = 200
+# Draws of a new prior, the factors by which they are stretched, and nats below a draw at which its
+# density is negligible: 1e-13.
+_DRAWS, _STRETCHES, _NEGLIGIBLE = 200, 2.0 ** np.arange(0.25, 8, 0.25), 30.0
 
 # Values of the free variables by name, shapes (n, ...).
 Values: TypeAlias = Mapping[str, np.ndarray]
@@ -35,28 +36,60 @@ class PriorChange:
 
     Attributes
     ----------
-    log_ratio : Callable
-        From values of the free variables, shapes ``(n, ...)``, to ``log p'(x) - log p(x)``, shape
-        ``(n,)``, in nats.
-    log_old : Callable
-        From values to the log density of the old prior, as far as it changes, shape ``(n,)``.
+    log_new, log_old : Callable
+        From values of the free variables, shapes ``(n, ...)``, to the log densities of both priors,
+        as far as they change, shape ``(n,)``, in nats.
     draw : Callable
         From a number ``n`` to draws of the free variables from the new prior.
+    changed : tuple of str
+        The variables whose priors change, given their parents.
     """
 
-    log_ratio: Callable[[Values], np.ndarray]
+    log_new: Callable[[Values], np.ndarray]
     log_old: Callable[[Values], np.ndarray]
     draw: Callable[[int], Values]
+    changed: tuple[str, ...]
+
+    def log_ratio(self, values: Values) -> np.ndarray:
+        """Return ``log p'(x) - log p(x)`` at draws of the old posterior, shape ``(n,)``."""
+        found: np.ndarray = self.log_new(values) - self.log_old(values)
+        return found
 
     def check_support(self, name: str) -> None:
-        """Raise `ValueError` if the new prior has mass where the old one has none."""
-        outside = int(np.isneginf(self.log_old(self.draw(_SUPPORT_DRAWS))).sum())
-        if outside:
+        """Raise `ValueError` if the new prior reaches beyond the support of the old one.
+
+        Draws of the new prior are stretched, an entry at a time, to where its density is
+        negligible: the likelihood may be large where few draws would ever be.
+        """
+        rng = np.random.default_rng(0)  # any: it looks at densities, and counts nothing
+        drawn = self.draw(_DRAWS)
+        own, beyond = self.log_new(drawn), np.isneginf(self.log_old(drawn))
+        for factor in _STRETCHES:
+            place = {**drawn, **_stretched({v: drawn[v] for v in self.changed}, factor, rng)}
+            reached = self.log_new(place) > own - _NEGLIGIBLE
+            beyond |= reached & np.isneginf(self.log_old(place))
+        if beyond.any():
             raise ValueError(
-                f"{outside} of {_SUPPORT_DRAWS} draws of the new prior by '{name}' have a density "
-                "of zero under the model's prior: its posterior draws say nothing about them. "
-                "Sample the model with the wider prior."
+                f"The new prior by '{name}' reaches beyond the support of the model's prior, whose "
+                "posterior draws say nothing about what the likelihood is there. Run sample_ais "
+                "with this prior, or draw from the model with a prior that has the wider support."
             )
+
+
+def _stretched(values: Values, factor: float, rng: np.random.Generator) -> Values:
+    """Return values of which one entry in each row is moved away from the median of all rows."""
+    sizes = {name: value[0].size for name, value in values.items()}
+    index = rng.integers(sum(sizes.values()), size=_DRAWS)
+    place, first = dict[str, np.ndarray](), 0
+    for name, value in values.items():
+        flat = value.reshape(_DRAWS, -1).copy()
+        rows = np.flatnonzero((index >= first) & (index < first + sizes[name]))
+        entry = rows, index[rows] - first
+        median = np.median(flat, axis=0)[entry[1]]
+        moved = median + factor * (flat[entry] - median)
+        flat[entry] = moved if flat.dtype.kind == "f" else np.rint(moved)
+        place[name], first = flat.reshape(value.shape), first + sizes[name]
+    return place
 
 
 def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorChange:
@@ -79,9 +112,10 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
     new_term = clone_replace([new_term], {new: inputs[rv]})[0]
     drawn = clone_replace(list(inputs), {rv: pt.broadcast_to(dist, rv.shape).astype(rv.dtype)})
     return PriorChange(
-        _row_function(compiled, inputs, new_term - old_term),
+        _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
         _draw_function(compiled, inputs, drawn),
+        (name,),
     )
 
 
@@ -106,15 +140,17 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
         raise ValueError(f"'{name}' is observed: another value is another data set, not a prior.")
     inputs = _inputs(model)
     observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    terms = list(conditional_logp({**inputs, **observed}).values())
-    terms += clone_replace(list(model.potentials), inputs)
+    logp = conditional_logp({**inputs, **observed})
+    terms = [*logp.values(), *clone_replace(list(model.potentials), inputs)]
     old_term = _total([term for term in terms if data in ancestors([term])])
+    changed = (rv.name for rv, value in inputs.items() if data in ancestors([logp[value]]))
     new = {data: pt.constant(value)}
     new_term = clone_replace([old_term], new)[0]
     return PriorChange(
-        _row_function(compiled, inputs, new_term - old_term),
+        _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
         _draw_function(compiled, inputs, clone_replace(list(inputs), new)),
+        tuple(changed),
     )
 
 
@@ -157,7 +193,8 @@ def _draw_function(
 
 
 def _compile_python(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Callable[..., Any]:
-    mode = Mode("py", "fast_compile")
+    # Densities are zero, and not an error, where a stretched parent is no parameter.
+    mode = Mode("py", "fast_compile").including("local_check_parameter_to_ninf_switch")
     function: Callable[..., Any] = pytensor.function(
         inputs, outputs, mode=mode, on_unused_input="ignore"
     )

@@ -7,8 +7,11 @@ from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.held_out import LEVEL
+from pymc_anneal.evidence.held_out import LEVEL, exceeds
+from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
+from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.parents import likelihood_is_free
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture, ratio_to
 from pymc_anneal.pipeline.hear_witnesses import (
@@ -26,6 +29,8 @@ _PARTICLES = 512
 _HEARD, _HEARD_IF_COSTLY = 2048, 256
 # Standard errors above the estimate of a run up to which the evidence may be.
 _ERRORS = 3.0
+# Climbs of which one leads to a mode on average, for at least one to find it with 95 %.
+_AT_LEAST_ONCE = 3
 # What to do about a mode that a run has missed.
 _ADVICE = "the run missed it; reference='pilot' starts from all modes that were found"
 
@@ -88,6 +93,7 @@ def doubt_run(
     forward: ForwardStages,
     audit: ModeAudit | None,
     hearing: Hearing | None,
+    levels: Levels | None,
 ) -> list[str]:
     """Name the mass that a run missed, and a likelihood that is constant where it has been."""
     doubts = [] if audit is None else audit.doubts(target.compiled, _ADVICE)
@@ -96,23 +102,62 @@ def doubt_run(
             f"the run misses a part of the posterior: {hearing.objection}; take "
             "reference='prior' and more draws"
         )
-    if target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1:
+    estimate = ais(forward.run.log_weight)
+    most = estimate.log_evidence + _ERRORS * estimate.mcse
+    if levels is not None and exceeds(levels.log_evidence, most, LEVEL):
         doubts.append(
-            "the likelihood has the same value at all particles: it does not depend on the "
-            "parameters, or only in a region that was not found"
+            f"the run misses a part of the posterior: log Z by levels is "
+            f"{levels.log_evidence:.4g} +- {levels.mcse:.2g}; take reference='prior' and more draws"
+        )
+    constant = target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1
+    if constant and not likelihood_is_free(target.compiled.model):
+        doubts.append(
+            "the likelihood has the same value at all particles: it depends on the parameters "
+            "only in a region that was not found, or not at all"
         )
     return doubts
 
 
-def explain_no_audit(session: Session, target: ModelTarget) -> str:
-    """Say why the modes of a finished run were not looked for; "" if there is nothing to find."""
-    if not target.compiled.has_likelihood:
+def levels_of(forward: ForwardStages) -> Levels | None:
+    """Return what multilevel splitting found beside the survey of a run, if it was asked."""
+    return next((c.levels for c in forward.candidate.lineage if c.levels is not None), None)
+
+
+def say_what_was_not_examined(
+    session: Session,
+    target: ModelTarget,
+    fitted: FittedReference | None,
+    levels: Levels | None,
+) -> str:
+    """Say which modes nothing has looked for; "" if there is nothing to find."""
+    compiled = target.compiled
+    one_mode = len(compiled.unimodal_columns) == compiled.ndim
+    if one_mode or not compiled.has_likelihood or likelihood_is_free(compiled.model):
         return ""
+    if fitted is None:
+        return f"modes were not looked for: {_explain_no_audit(session, target)}"
+    if fitted.climbs:
+        odds = max(fitted.climbs // _AT_LEAST_ONCE, 2)
+        return f"a mode to which fewer than 1 in {odds} draws of the prior climb may be missed"
+    if compiled.derivatives.order == SMOOTH:
+        return f"a mode that the survey passed by may be missed: {compiled.ndim} dimensions"
+    if levels is None:
+        return (
+            "a mode that the survey passed by may be missed: no second derivatives to search with"
+        )
+    if not levels.complete:
+        return f"a mode may be missed: levels ended unfinished at {levels.evaluations} evaluations"
+    return "a narrow mode may be missed: no second derivatives to search with"
+
+
+def _explain_no_audit(session: Session, target: ModelTarget) -> str:
+    """Say why the modes of a finished run were not looked for."""
+    if session.settings.audit == "off":
+        return "audit='off'"
     if session.settings.fixed_steps is not None:
-        return "Modes were not looked for, because the number of steps was given."
+        return "the number of steps was given"
     lacking = target.compiled.explain_unnormalised()
-    reason = f"the search takes {lacking}" if lacking else "no mixture could be fitted."
-    return f"Modes were not looked for: {reason}"
+    return f"the search takes {lacking}" if lacking else "no mixture could be fitted"
 
 
 def modes_dataset(target: ModelTarget, audit: ModeAudit) -> xr.Dataset:

@@ -39,6 +39,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.split_levels import draws_of, split_levels
 from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
@@ -137,20 +138,26 @@ def _fit(
     """Return the run from a mixture, with what the witnesses say that it misses."""
     pilot = surveyed.pilot
     assert pilot is not None
-    particles, every = to_fit(pilot.position), len(pilot.position)
+    levels, every = split_levels(session, compiled, surveyed), len(pilot.position)
+    particles = to_fit(pilot.position)
+    further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        fitted = fit_to_particles(compiled, particles, seed, pilot.evaluations, surveyed=every)
+        fitted = fit_to_particles(
+            compiled, particles, seed, pilot.evaluations, surveyed=every, further=further
+        )
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
     known = fitted.met_share_of(pilot.rough_log_z)
     draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
+    spent = 0 if levels is None else levels.evaluations
     return RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
         fitted.path,
         built_from=surveyed,
-        fit_evaluations=fitted.evaluations + hearing.evaluations,
+        fit_evaluations=fitted.evaluations + hearing.evaluations + spent,
         fitted=fitted,
+        levels=levels,
         objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
     )
 

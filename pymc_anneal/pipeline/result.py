@@ -146,7 +146,8 @@ def _verdict(session: Session, stages: Stages) -> Verdict:
         doubts=(*stages.doubts, *nan.doubts, *(reverse.doubts if reverse else ())),
         population_size=last.population_size,
     )
-    return verdict._replace(reasons=(*verdict.reasons, *nan.remarks))
+    limits = [stages.limits] if stages.limits and verdict.trusted else []
+    return verdict._replace(reasons=(*verdict.reasons, *limits, *nan.remarks))
 
 
 def _other_estimates(stages: Stages) -> list[Estimate]:
@@ -228,6 +229,9 @@ def _witnesses(stages: Stages) -> list[Witness]:
     found, hearing, mixture = list[Witness](), stages.hearing, stages.audited
     if hearing is not None:
         found.append(Witness("held-out particles", hearing.hole.witnesses, hearing.rough_log_z))
+    if stages.levels is not None and stages.levels.complete:
+        split = stages.levels
+        found.append(Witness("levels", split.levels, split.log_evidence, split.mcse))
     if mixture is not None:
         own = estimate_with_tail("", mixture.log_ratio_draws)
         name = "mode" if mixture.modes == 1 else "modes"
@@ -238,9 +242,9 @@ def _witnesses(stages: Stages) -> list[Witness]:
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:
-    """Return the notes on the model, the plan and the audit; "" where there is none."""
+    """Return the notes on the model and the plan; "" where there is none."""
     plan = stages.forward.plan
-    return [session.target.attrs.get("notes", ""), plan.note if plan else "", stages.note]
+    return [session.target.attrs.get("notes", ""), plan.note if plan else ""]
 
 
 def _describe(trial: AnnealedRun) -> str:

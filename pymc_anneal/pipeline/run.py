@@ -15,15 +15,17 @@ import xarray as xr
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.audit import (
     audit_run,
     doubt_run,
-    explain_no_audit,
     fit_for_audit,
     hear_about_run,
+    levels_of,
     modes_dataset,
+    say_what_was_not_examined,
 )
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
@@ -63,8 +65,10 @@ class Stages:
         Doubts of the audit.
     hearing : Hearing or None
         What the held-out particles of the survey said of the run; None without a survey.
-    note : str
-        Why there was no audit.
+    levels : Levels or None
+        What multilevel splitting found, if it was asked.
+    limits : str
+        Which modes nothing has looked for; "" if there are no others.
     """
 
     target: Target
@@ -77,7 +81,8 @@ class Stages:
     audited: FittedReference | None = None
     doubts: tuple[str, ...] = ()
     hearing: Hearing | None = None
-    note: str = ""
+    levels: Levels | None = None
+    limits: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -133,17 +138,21 @@ def run_model(
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
-    """Return the stages with the mode audit and its doubts."""
-    fitted = fit_for_audit(session, target, stages.forward)
-    audit = audit_run(fitted, stages.forward) if fitted else None
-    hearing = hear_about_run(session, target, stages.forward)
+    """Return the stages with the doubts of the witnesses, and what these could not see."""
+    if session.settings.audit == "off":
+        return replace(stages, limits=say_what_was_not_examined(session, target, None, None))
+    forward = stages.forward
+    fitted, levels = fit_for_audit(session, target, forward), levels_of(forward)
+    audit = audit_run(fitted, forward) if fitted else None
+    hearing = hear_about_run(session, target, forward)
     return replace(
         stages,
         modes=modes_dataset(target, audit) if audit else None,
         audited=fitted,
-        doubts=tuple(doubt_run(target, stages.forward, audit, hearing)),
+        doubts=tuple(doubt_run(target, forward, audit, hearing, levels)),
         hearing=hearing,
-        note="" if audit else explain_no_audit(session, target),
+        levels=levels,
+        limits=say_what_was_not_examined(session, target, fitted, levels),
     )
 
 

@@ -53,6 +53,7 @@ class Seeds(NamedTuple):
     audit: np.random.SeedSequence
     coordinates: np.random.SeedSequence
     witnesses: np.random.SeedSequence
+    levels: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":

@@ -10,10 +10,11 @@ from pymc_anneal.execution.blocks import even_block
 from pymc_anneal.execution.fingerprint import describe
 from pymc_anneal.schedules.named import FromPilot, Schedule
 
-# Values of the arguments ``steps=``, ``resample=`` and ``nan=``.
+# Values of the arguments ``steps=``, ``resample=``, ``nan=`` and ``audit=``.
 Steps: TypeAlias = int | Literal["auto"]
 Resample: TypeAlias = float | Literal["ess"] | None
 OnNan: TypeAlias = Literal["raise", "reject"]
+Audit: TypeAlias = Literal["auto", "levels", "off"]
 
 # Smallest number of independent populations whose spread gives an error.
 _MIN_POPULATIONS = 8
@@ -48,6 +49,8 @@ class Settings:
         Whether a log likelihood that is NaN counts as zero likelihood; otherwise it is an error.
     free_transition : bool
         Whether a run near to its reference may take proposals from the reference as transitions.
+    audit : str
+        What looks for parts of the posterior that the run may have missed.
     """
 
     draws: int
@@ -64,6 +67,7 @@ class Settings:
     assumed_barrier: float = np.nan
     reject_nan: bool = False
     free_transition: bool = False
+    audit: Audit = "auto"
 
     def __post_init__(self) -> None:
         for name in ("draws", "chains"):
@@ -117,6 +121,23 @@ class Settings:
         if callable(self.schedule):  # its name, and a schedule that it returns
             values["schedule"] = (describe(self.schedule), self.schedule(16))
         return values
+
+
+def check_audit(audit: Audit) -> Audit:
+    """Return the argument ``audit=``.
+
+    Raises
+    ------
+    ValueError
+        It is neither "auto", "levels" nor "off".
+    """
+    if audit not in ("auto", "levels", "off"):
+        raise ValueError(
+            f'`audit` is {audit!r}, expected "auto" (what the model and the cost of its density '
+            'allow), "levels" (multilevel splitting whatever it costs) or "off" (nothing looks for '
+            "what the run may have missed)."
+        )
+    return audit
 
 
 def resolve_nan(nan: OnNan) -> bool:

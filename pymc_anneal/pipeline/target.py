@@ -14,6 +14,7 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import predicted_cost
 from pymc_anneal.base.contracts import Path
+from pymc_anneal.evidence.levels import Levels
 
 # From a seed and a number n to draws of shape (n, d).
 DrawFunction: TypeAlias = Callable[[np.random.SeedSequence, int], np.ndarray]
@@ -70,6 +71,8 @@ class RunCandidate:
         Evaluations of gradient or density of that fit.
     fitted : FittedReference or None
         The fit of the reference, if it is a mixture.
+    levels : Levels or None
+        What multilevel splitting found beside the survey, if it was asked.
     objection : str
         What a survey found that the reference misses, if anything.
     """
@@ -82,6 +85,7 @@ class RunCandidate:
     built_from: "RunCandidate | None" = None
     fit_evaluations: int = 0
     fitted: FittedReference | None = None
+    levels: Levels | None = None
     objection: str = ""
 
     @property

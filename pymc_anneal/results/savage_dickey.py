@@ -91,7 +91,8 @@ def savage_dickey(
     prior = _prior_density(compiled, point, seed_sequence(random_seed), draws)
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
     verdict = posterior.verdict("compare two models instead, each with its own run")
-    return _factor(prior, posterior, combined_verdict({**_of_draws(idata), "ratio": verdict}))
+    found = combined_verdict({**_of_draws(idata), "ratio": verdict})
+    return _factor(prior, posterior.density, found)
 
 
 def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBayesFactor:

@@ -35,10 +35,12 @@ from pymc_anneal.pipeline.reverse_start import check_not_resampled, resolve_reve
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import (
+    Audit,
     OnNan,
     Resample,
     Settings,
     Steps,
+    check_audit,
     resolve_nan,
     resolve_resample,
 )
@@ -79,6 +81,7 @@ def sample_ais(
     reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
     nan: OnNan = "raise",
+    audit: Audit = "auto",
     warnings: bool = True,
 ) -> Any:
     """Estimate the marginal likelihood of a model by annealed importance sampling.
@@ -180,6 +183,13 @@ def sample_ais(
         What to do where the log likelihood is NaN or a black box raises an exception. "raise": an
         error that names the place. "reject": count it as zero likelihood; the evidence is that of
         the model without this region, whose share the verdict states.
+    audit : {"auto", "levels", "off"}
+        What looks for parts of the posterior that the run may have missed (``witnesses`` of
+        :func:`log_evidence` names what did). "auto": held-out particles of the survey, climbs from
+        draws of the prior, and multilevel splitting (Au & Beck 2001) where the density has no
+        second derivatives and takes less than a millisecond. "levels": multilevel splitting
+        whatever it costs, some 1e5 to 1e6 evaluations; it sees spikes inside the bulk, and needs no
+        gradient. "off": nothing, for a quick look.
     warnings : bool
         Whether to warn if the verdict is not "trust".
 
@@ -236,6 +246,7 @@ def sample_ais(
         resample=resolve_resample(resample),
         reject_nan=resolve_nan(nan),
         free_transition=transition == "auto",
+        audit=check_audit(audit),
     )
     begin = time.perf_counter()
     compiled = as_compiled(model)

@@ -98,7 +98,8 @@ class TestPosteriorDensity:
     def estimate(self, seed: int) -> MeanRatio:
         draws = log_gamma_draws(1.0, 1600, np.random.default_rng([5, seed])) @ SHEAR.T
         coordinates = np.array([0])
-        return posterior_density_at(draws.reshape(4, 400, 2), log_density, coordinates, self.value)
+        drawn = draws.reshape(4, 400, 2)
+        return posterior_density_at(drawn, log_density, coordinates, self.value).density
 
     def exact(self) -> float:
         return float(log_gamma_marginal(1.0, 0).logpdf(self.value[0]))
@@ -121,7 +122,7 @@ class TestPosteriorDensity:
         density = stats.multivariate_normal(np.zeros(3), root @ root.T)
         draws = np.random.default_rng(2).normal(size=(4, 1000, 3)) @ root.T
         coordinates, value = np.array([2, 0]), np.array([1.0, -2.0])
-        found = posterior_density_at(draws, density.logpdf, coordinates, value)
+        found = posterior_density_at(draws, density.logpdf, coordinates, value).density
         exact = stats.multivariate_normal(
             np.zeros(2), (root @ root.T)[np.ix_(coordinates, coordinates)]
         ).logpdf(value)
@@ -137,12 +138,34 @@ class TestPosteriorDensity:
         def log_mean(second: np.ndarray) -> float:
             both = np.concatenate([draws[:, :100], second], axis=1)
             found = posterior_density_at(both, lambda x: density(x[:, 0]), np.array([0]), point)
-            return found.log_mean
+            return found.density.log_mean
 
         tails = draws[:, 100:]
         parts = [np.repeat(part, 2, axis=1) for part in (tails[:, :50], tails[:, 50:])]
         mean = np.exp([log_mean(part) for part in parts]).mean()
         assert log_mean(tails) == pytest.approx(np.log(mean), rel=1e-9)
+
+    @pytest.mark.parametrize("value", [[1.0, -2.0], [0.0, 0.0], [3.0, -6.0], [30.0, -6.0]])
+    def test_the_mass_around_a_point_is_that_of_its_densities(self, value) -> None:
+        root = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [-0.4, 0.2, 1.5]])
+        density, point = stats.multivariate_normal(np.zeros(3), root @ root.T), np.array(value)
+        for seed in range(5):
+            draws = np.random.default_rng(seed).normal(size=(4, 500, 3)) @ root.T
+            found = posterior_density_at(draws, density.logpdf, np.array([2, 0]), point)
+            assert "of the draws" not in str(found.verdict("")), seed
+
+    def test_a_ridge_is_seen_by_the_count(self) -> None:
+        """The ratios of a banana have a tail that few of 2,000 draws show."""
+        rng = np.random.default_rng(2)
+        a = rng.normal(size=(4, 1000))
+        draws = np.stack([a, a**2 + 0.05 * rng.normal(size=a.shape)], axis=2)
+
+        def banana(x: np.ndarray) -> np.ndarray:
+            return stats.norm.logpdf(x[:, 0]) + stats.norm.logpdf(x[:, 1], x[:, 0] ** 2, 0.05)
+
+        found = posterior_density_at(draws, banana, np.array([0]), np.array([1.0]))
+        assert abs(found.density.log_mean - stats.norm.logpdf(1.0)) > 4 * found.density.mcse
+        assert "of the draws" in str(found.verdict("compare two models"))
 
     def test_stuck_chains(self) -> None:
         with pytest.raises(ValueError, match="the chains are stuck"):

@@ -15,6 +15,38 @@ ROWS: Rows = [
         ],
     ),
     (
+        "evidence/levels",
+        "tests/evidence/test_levels.py",
+        [
+            ("level * np.log(2) - np.log(number)", "level * np.log(2) - np.log(number) + 0.5"),
+            ("(found.log_prior > part.log_height) & found.above(level)", "found.above(level)"),
+            ("(found.log_prior > part.log_height) & found.above(level)", "found.log_prior > part.log_height"),
+            ("tied = (self.log_likelihood == log_likelihood) & (self.label > label)", "tied = self.log_likelihood == log_likelihood"),
+            ("beyond = beyond + 1 if _is_negligible(upper, log_z, len(off)) else 0", "beyond = beyond + 1"),
+            ("np.sqrt(share @ variance)", "np.sqrt(0.05 * share @ variance)"),
+            ("if len(order) <= kept:", "if len(order) <= 4 * kept:"),
+            ("complete = False", "complete = True"),
+        ],
+    ),
+    (
+        "pipeline/split_levels",
+        "tests/pipeline/test_split_levels.py",
+        [
+            ("_DRAWS, _KEPT = 32_768, 1024", "_DRAWS, _KEPT = 64, 32"),
+            ('audit == "auto" and compiled.derivatives.order == SMOOTH', 'audit == "auto"'),
+            ("np.exp(levels.log_weight - levels.log_evidence)", "np.ones(len(levels.log_weight))"),
+        ],
+    ),
+    (
+        "model/prior_change",
+        "tests/results/test_prior_sensitivity.py",
+        [
+            ("beyond |= reached & np.isneginf(self.log_old(place))", "beyond |= False"),
+            ("own - _NEGLIGIBLE", "own - 1e9"),
+            ("np.rint(moved)", "moved"),
+        ],
+    ),
+    (
         "evidence/ais",
         "tests/evidence/test_ais.py tests/evidence/test_estimators.py",
         [
@@ -126,8 +158,13 @@ ROWS: Rows = [
         "evidence/point_density",
         "tests/evidence/test_mean_ratio.py::TestPosteriorDensity",
         [
-            ("moved[:, coordinates] = value\n", "moved[:, coordinates] = value + 0.05\n"),
-            ("b, fitted = first[:, coordinates], log_ratio(first)", "b, fitted = second[:, coordinates], log_ratio(second)"),
+            ("moved[:, coordinates] = point\n", "moved[:, coordinates] = point + 0.05\n"),
+            (
+                "first[:, coordinates], log_ratio(first, log_density(first), value)",
+                "second[:, coordinates], log_ratio(second, at_second, value)",
+            ),
+            ("k * np.log(self.radius)", "k * np.log(1.5 * self.radius)"),
+            ("if abs(apart) <=", "if not abs(apart) <="),
         ],
     ),
     (

@@ -7,6 +7,8 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
+from scipy import stats
+
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import required_group
@@ -93,6 +95,15 @@ def test_a_constant_likelihood_is_doubted() -> None:
     assert "the same value at all particles" in str(verdict)
 
 
+def test_a_likelihood_without_parameters_is_not() -> None:
+    with pm.Model() as model:
+        pm.Normal("x")
+        pm.Normal("y", 0.0, 1.0, observed=[0.3, -0.2])
+    found = pma.log_evidence(run(model))
+    assert str(found.verdict) == "trust"
+    assert found.log_evidence == pytest.approx(stats.norm.logpdf([0.3, -0.2]).sum())
+
+
 @pytest.mark.slow
 def test_no_table_where_nothing_was_planned() -> None:
     model, _ = two_modes(0.8, 2, 6.0)
@@ -119,23 +130,23 @@ def test_importance_sampling_that_finds_more_raises_a_doubt(
 
 
 class TestNoAudit:
-    """A result without an audit says why."""
+    """The verdict on a run without an audit says why there was none."""
 
     @staticmethod
-    def notes(model: pm.Model, **arguments) -> str:
-        return pma.log_evidence(run(model, draws=100, warnings=False, **arguments)).notes
+    def verdict(model: pm.Model, **arguments) -> str:
+        return str(pma.log_evidence(run(model, draws=500, warnings=False, **arguments)).verdict)
 
     def test_given_steps(self) -> None:
         model, _ = two_modes(0.8, 3, 6.0)
-        assert "the number of steps was given" in self.notes(model, steps=4, reference="prior")
+        assert "the number of steps was given" in self.verdict(model, steps=4, reference="prior")
 
     def test_discrete_variables(self) -> None:
         with pm.Model() as model:
             k = pm.Bernoulli("k", 0.5)
             pm.Normal("y", k, 1, observed=0.3)
-        assert "variable 'k' is discrete" in self.notes(model)
+        assert "variable 'k' is discrete" in self.verdict(model)
 
     def test_no_likelihood(self) -> None:
         with pm.Model() as model:
             pm.Normal("x")
-        assert self.notes(model, steps=2) == ""
+        assert self.verdict(model, steps=2) == "trust"

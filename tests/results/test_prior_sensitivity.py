@@ -1,5 +1,7 @@
 """Changes of the prior: exact changes of the evidence from one set of draws."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -137,10 +139,51 @@ class TestHierarchy:
         assert found["log_ratio"] == pytest.approx(np.log(np.exp(log_ratio).mean()), rel=1e-9)
 
     def test_a_wider_support_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="of 200 draws of the new prior by 'upper' have a den"):
+        with pytest.raises(ValueError, match="The new prior by 'upper' reaches beyond"):
             prior_sensitivity(self.draws(), {"upper": [5.0]}, model=self.model())
-        with pytest.raises(ValueError, match="of the new prior by 'tau'"):
+        with pytest.raises(ValueError, match="The new prior by 'tau' reaches beyond"):
             prior_sensitivity(self.draws(), {"tau": pm.HalfNormal.dist(9)}, model=self.model())
+
+
+class TestSupport:
+    """The likelihood may be large where none of a few hundred draws of the new prior is."""
+
+    @staticmethod
+    def change(old, new) -> pd.DataFrame:
+        """Change the prior of draws that say nothing."""
+        with pm.Model() as model:
+            x = old("x")
+            pm.Normal("y", x.sum(), 1.0, observed=0.3)
+        value = pm.draw(model["x"], 200, random_seed=1)
+        draws = posterior(x=value.reshape(2, 100, *value.shape[1:]))
+        return prior_sensitivity(draws, {"x": new}, model=model)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (partial(pm.Uniform, lower=-1, upper=1), pm.Normal.dist(0, 0.3)),
+            (partial(pm.Uniform, lower=-1, upper=1, shape=20), pm.Normal.dist(0, 0.3, shape=20)),
+            (partial(pm.HalfNormal, sigma=1), pm.Normal.dist(4, 1)),
+            (partial(pm.Uniform, lower=0, upper=200), pm.HalfCauchy.dist(1)),
+            (partial(pm.Binomial, n=20, p=0.5), pm.Poisson.dist(2)),
+        ],
+    )
+    def test_beyond(self, old, new) -> None:
+        with pytest.raises(ValueError, match="The new prior by 'x' reaches beyond the support"):
+            self.change(old, new)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (partial(pm.Uniform, lower=-9, upper=9), pm.Normal.dist(0, 1)),
+            (partial(pm.Uniform, lower=0, upper=200), pm.HalfNormal.dist(2)),
+            (partial(pm.Beta, alpha=2, beta=2), pm.Uniform.dist(0.2, 0.8)),
+            (partial(pm.Dirichlet, a=np.ones(3)), pm.Dirichlet.dist(np.full(3, 2.0))),
+            (partial(pm.Poisson, mu=2), pm.Binomial.dist(20, 0.5)),
+        ],
+    )
+    def test_within(self, old, new) -> None:
+        assert np.isfinite(self.change(old, new)["log_ratio"]).all()
 
 
 @pytest.mark.parametrize(

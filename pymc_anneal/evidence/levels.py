@@ -1,0 +1,319 @@
+"""Multilevel splitting: the evidence by levels of the likelihood, without temperatures.
+
+Kahn & Harris (1951); subset simulation, Au & Beck (2001); nested sampling, Skilling (2006). Of
+``n`` particles of the prior inside ``L > l``, the lower half by likelihood is taken off, and copies
+of the others are moved inside the new level. The prior mass halves each time:
+
+    Z = sum_k 2^-k (1/n) sum_{i off} L_i,    sd(log Z) = sqrt(K / n) at the posterior's level.
+
+As long as there are more than ``n`` draws of the prior, nothing is copied: that costs one
+evaluation a draw, and shows peaks that few draws meet.
+
+A level is passed by mass and not by temperature, so that a first-order transition does not stop
+it, and it sees a spike inside the bulk of the posterior: it goes on until the likelihood is flat
+among the particles. No gradient is needed. It does not see a narrow peak beside the bulk that holds
+less than a few in ``n`` of the prior mass above a level. Particles on a plateau are ordered by
+random labels.
+
+Copies move by slice sampling (Neal 2003, without stepping out) along differences of other particles
+(ter Braak 2006), which have the scales and the correlations of the level.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from scipy.special import logsumexp
+
+# From positions (n, d) to log prior and log likelihood, each (n,).
+Terms: TypeAlias = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+# Slices of a copy for each coordinate, and at least: of a normal likelihood in 10 dimensions, log Z
+# was 0.79, 0.48 and 0.04 nats too high with 1, 2 and 4 of them (256 particles, error 0.35).
+_SLICES, _LEAST_SLICES = 4, 5
+# Proposals of a slice, on average.
+_PROPOSALS = 1.8
+# Length of the first interval, in units of a difference of particles in one dimension: a slice of a
+# normal density is about three standard deviations wide.
+_LENGTH = 3.0
+# Share of the evidence that the particles left may add, and range of their log likelihoods, at
+# which it ends: with a range of 0.3 a flat-topped spike was left out.
+_REST, _FLAT = 1e-3, 1e-3
+# Copies that are still at their place after so many proposals stay there: rounding.
+_MOST_PROPOSALS = 100
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What multilevel splitting found.
+
+    Attributes
+    ----------
+    log_evidence, mcse : float
+        In nats. The error takes moved copies for independent.
+    levels : int
+        Number of halvings.
+    position : ndarray, shape (m, d)
+        All particles that were taken off, and those left at the end.
+    log_weight : ndarray, shape (m,)
+        Log masses of these, which sum to the evidence.
+    evaluations : int
+    complete : bool
+        Whether it ended by itself, and not for its evaluations.
+    """
+
+    log_evidence: float
+    mcse: float
+    levels: int
+    position: np.ndarray
+    log_weight: np.ndarray
+    evaluations: int
+    complete: bool
+
+
+@dataclass
+class _Particles:
+    """Particles with their log prior, log likelihood and label; a copy has arrays of its own."""
+
+    position: np.ndarray
+    log_prior: np.ndarray
+    log_likelihood: np.ndarray
+    label: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def at(self, index: np.ndarray) -> "_Particles":
+        return _Particles(*(values[index] for values in vars(self).values()))
+
+    def joined(self, other: "_Particles") -> "_Particles":
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return _Particles(*(np.concatenate(pair) for pair in pairs))
+
+    def put(self, index: np.ndarray, other: "_Particles") -> None:
+        for name, values in vars(self).items():
+            values[index] = getattr(other, name)
+
+    def above(self, level: tuple[float, float]) -> np.ndarray:
+        """Whether each is above a log likelihood, or at it with a larger label."""
+        log_likelihood, label = level
+        tied = (self.log_likelihood == log_likelihood) & (self.label > label)
+        return np.asarray((self.log_likelihood > log_likelihood) | tied)
+
+
+def split(
+    evaluate: Terms,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    kept: int,
+    max_evaluations: float = np.inf,
+) -> Levels:
+    """Estimate an evidence by multilevel splitting.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From positions ``(n, d)`` to log prior and log likelihood, each ``(n,)``. NaN counts as
+        zero.
+    position : ndarray, shape (n, d)
+        Draws from the prior, more than are kept.
+    seed
+        Source of randomness.
+    kept : int
+        Number of particles from which on those taken off are replaced.
+    max_evaluations : float
+        Evaluations of the density after which no further level begins.
+
+    Returns
+    -------
+    Levels
+    """
+    rng = np.random.default_rng(seed)
+    counted = _Counted(evaluate)
+    live = counted.particles(position, rng.random(len(position)))
+    off, log_z, beyond, complete = list[_Off](), -np.inf, 0, True
+    while not (beyond and _is_flat(live)) and beyond <= _levels_beyond(position.shape[1]):
+        if counted.evaluations >= max_evaluations:
+            complete = False
+            break
+        order = np.lexsort((live.label, live.log_likelihood))
+        lower, upper = live.at(order[: len(order) // 2]), live.at(order[len(order) // 2 :])
+        off.append(_Off.of(lower, len(off), len(order)))
+        log_z = np.logaddexp(log_z, logsumexp(off[-1].log_weight))
+        beyond = beyond + 1 if _is_negligible(upper, log_z, len(off)) else 0
+        live = upper
+        if len(order) <= kept:
+            copies = upper.at(rng.permutation(len(upper))[: len(lower)])
+            level = float(lower.log_likelihood[-1]), float(lower.label[-1])
+            live = upper.joined(_moved(counted, copies, upper.position, level, rng))
+    off.append(_Off.of(live, len(off), len(live)))
+    return _result(off, counted.evaluations, complete)
+
+
+def predict_evaluations(draws: int, kept: int, ndim: int, information: float) -> float:
+    """Predict the evaluations of `split`.
+
+    Parameters
+    ----------
+    draws, kept, ndim : int
+    information : float
+        Divergence of the posterior from the prior, in nats: ``log(1 / mass)`` of its level.
+    """
+    beyond = max(_levels_beyond(ndim), -np.log2(_REST))
+    levels = max(information, 0.0) / np.log(2) + beyond - np.log2(draws / kept)
+    return float(draws + max(levels, 0.0) * kept / 2 * _slices(ndim) * _PROPOSALS)
+
+
+@dataclass
+class _Counted:
+    """A density whose evaluations are counted."""
+
+    evaluate: Terms
+    evaluations: int = 0
+
+    def particles(self, position: np.ndarray, label: np.ndarray) -> _Particles:
+        self.evaluations += len(position)
+        log_prior, log_likelihood = map(_known, self.evaluate(position))
+        return _Particles(position.copy(), log_prior, log_likelihood, label)
+
+
+def _known(term: np.ndarray) -> np.ndarray:
+    """Return a log density of which NaN is zero."""
+    return np.where(np.isnan(term), -np.inf, np.asarray(term, dtype=float))
+
+
+class _Off(NamedTuple):
+    """Particles taken off, with their level, and the error that it adds to log Z."""
+
+    position: np.ndarray
+    log_weight: np.ndarray
+    level: int
+    number: int
+
+    @classmethod
+    def of(cls, off: _Particles, level: int, number: int) -> "_Off":
+        """Weigh particles taken off ``number`` ones by their share of the mass of the level."""
+        log_weight = off.log_likelihood - level * np.log(2) - np.log(number)
+        return cls(off.position, log_weight, level, number)
+
+
+def _is_negligible(live: _Particles, log_z: float, levels: int) -> bool:
+    """Whether the rest adds nothing, as long as its likelihood is no higher than it was seen."""
+    return bool(live.log_likelihood.max() - levels * np.log(2) < log_z + np.log(_REST))
+
+
+def _is_flat(live: _Particles) -> bool:
+    """Whether all particles have nearly the same likelihood."""
+    highest, lowest = live.log_likelihood.max(), live.log_likelihood.min()
+    return bool(highest == lowest or highest - lowest < _FLAT)
+
+
+def _levels_beyond(ndim: int) -> float:
+    """Return the levels from the bulk of a normal density to where it is flat.
+
+    The range of log likelihoods, ``ndim`` nats, falls by ``2^(2 / ndim)`` at each of them. Of a
+    likelihood without a bound it never ends.
+    """
+    return float(ndim / 2 * np.log2(ndim / _FLAT))
+
+
+def _result(off: list[_Off], evaluations: int, complete: bool) -> Levels:
+    """Put all particles together; the error grows by ``1 / n`` at each level."""
+    log_weight = np.concatenate([part.log_weight for part in off])
+    log_z = float(logsumexp(log_weight))
+    share = [np.exp(logsumexp(part.log_weight) - log_z) if log_z > -np.inf else 0.0 for part in off]
+    variance = np.cumsum([1 / part.number for part in off])
+    return Levels(
+        log_evidence=log_z,
+        mcse=float(np.sqrt(share @ variance)),
+        levels=len(off) - 1,
+        position=np.concatenate([part.position for part in off]),
+        log_weight=log_weight,
+        evaluations=evaluations,
+        complete=complete,
+    )
+
+
+def _moved(
+    counted: _Counted,
+    copies: _Particles,
+    others: np.ndarray,
+    level: tuple[float, float],
+    rng: np.random.Generator,
+) -> _Particles:
+    """Move copies by slice sampling inside a level.
+
+    Each goes on to its next slice as soon as it has a place in the last one, so that batches stay
+    full.
+    """
+    left = np.full(len(copies), _slices(others.shape[1]))
+    slices = _Slices.of(copies, others, rng)
+    while (active := np.flatnonzero(left)).size:
+        part = slices.at(active)
+        step = rng.uniform(part.low, part.high)
+        place = copies.position[active] + step[:, None] * part.direction
+        found = counted.particles(place, copies.label[active])
+        inside = (found.log_prior > part.log_height) & found.above(level)
+        accepted = active[inside]
+        copies.put(accepted, found.at(np.flatnonzero(inside)))
+        slices.shrink(active[~inside], step[~inside])
+        given_up = active[~inside][slices.proposals[active[~inside]] > _MOST_PROPOSALS]
+        done = np.concatenate([accepted, given_up])
+        left[done] -= 1
+        _relabel(copies, done, level, rng)
+        slices.put(done, _Slices.of(copies.at(done), others, rng))
+    return copies
+
+
+def _slices(ndim: int) -> int:
+    return max(_SLICES * ndim, _LEAST_SLICES)
+
+
+def _relabel(
+    copies: _Particles, index: np.ndarray, level: tuple[float, float], rng: np.random.Generator
+) -> None:
+    """Draw labels anew, given the positions."""
+    tied = copies.log_likelihood[index] == level[0]
+    copies.label[index] = rng.uniform(np.where(tied, level[1], 0.0), 1.0)
+
+
+@dataclass
+class _Slices:
+    """Slices of the prior along directions: heights and the intervals around the positions."""
+
+    direction: np.ndarray
+    log_height: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    proposals: np.ndarray
+
+    @classmethod
+    def of(cls, particles: _Particles, others: np.ndarray, rng: np.random.Generator) -> "_Slices":
+        """Draw slices for particles, along differences of two other ones."""
+        n, d = particles.position.shape
+        first = rng.integers(len(others), size=n)
+        second = (first + rng.integers(1, len(others), size=n)) % len(others)
+        length = _LENGTH / np.sqrt(d)
+        low = -length * rng.random(n)
+        return cls(
+            others[first] - others[second],
+            particles.log_prior - rng.exponential(size=n),
+            low,
+            low + length,
+            np.zeros(n, dtype=int),
+        )
+
+    def at(self, index: np.ndarray) -> "_Slices":
+        return _Slices(*(values[index] for values in vars(self).values()))
+
+    def put(self, index: np.ndarray, other: "_Slices") -> None:
+        for name, values in vars(self).items():
+            values[index] = getattr(other, name)
+
+    def shrink(self, index: np.ndarray, step: np.ndarray) -> None:
+        """Shrink intervals to where a proposal failed; the particle, at 0, stays inside."""
+        self.low[index] = np.where(step < 0, step, self.low[index])
+        self.high[index] = np.where(step < 0, self.high[index], step)
+        self.proposals[index] += 1

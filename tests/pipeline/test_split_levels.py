@@ -1,0 +1,138 @@
+"""Multilevel splitting beside a survey, the argument `audit`, and what was not examined."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from scipy import stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.pipeline import audit, split_levels
+
+# Centres and scales of a wide and a narrow mode, and the share of the wide one.
+CENTRE, SCALE, SHARE = np.array([-1.0, 2.0]), np.array([0.8, 0.02]), np.array([0.3, 0.7])
+PRIOR_SD = 2.0
+LOG_EVIDENCE = float(np.log(SHARE @ stats.norm.pdf(CENTRE, 0, np.hypot(PRIOR_SD, SCALE)) ** 2))
+
+
+class TwoPeaks(Op):
+    """The log density of two normal modes in two dimensions, without a gradient."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [pt.as_tensor_variable(x)], [pt.dscalar()])
+
+    def perform(self, node, inputs, outputs):
+        standard = (inputs[0][:, None] - CENTRE) / SCALE
+        each = np.log(SHARE / (2 * np.pi * SCALE**2)) - 0.5 * np.square(standard).sum(axis=0)
+        outputs[0][0] = np.asarray(np.logaddexp(*each))
+
+
+@pytest.fixture(scope="module")
+def black_box() -> pm.Model:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, PRIOR_SD, shape=2)
+        pm.Potential("box", TwoPeaks()(x))
+    return model
+
+
+@pytest.fixture(scope="module")
+def normal() -> pma.CompiledModel:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Normal("y", x, 0.5, observed=0.3)
+    return pma.compile_model(model)
+
+
+def run(model, **arguments):
+    """Return the log evidence of a run."""
+    idata = pma.sample_ais(
+        model=model,
+        random_seed=1,
+        progressbar=False,
+        warnings=False,
+        transition="random_walk",
+        **arguments,
+    )
+    return pma.log_evidence(idata)
+
+
+class TestBlackBox:
+    """A mode that one in 2,000 draws of the prior meets, and no particle of a survey."""
+
+    def test_the_narrow_mode_is_found(self, black_box, monkeypatch) -> None:
+        monkeypatch.setattr(split_levels, "_DRAWS", 16_384)
+        monkeypatch.setattr(split_levels, "_KEPT", 256)
+        found = run(black_box)
+        assert found.verdict.trusted
+        assert abs(found.log_evidence - LOG_EVIDENCE) < 4 * found.mcse
+        levels = {w.kind: w for w in found.witnesses}["levels"]
+        assert abs(levels.log_evidence - LOG_EVIDENCE) < 5 * levels.mcse
+        assert "no second derivatives to search with" in str(found.verdict)
+
+    def test_without_levels_it_is_missed_and_the_verdict_says_that_nothing_searched(
+        self, black_box, monkeypatch
+    ) -> None:
+        """The twin."""
+        monkeypatch.setattr(split_levels, "_SECONDS", 0.0)
+        found = run(black_box)
+        assert found.log_evidence < LOG_EVIDENCE - 0.5
+        assert "a mode that the survey passed by may be missed" in str(found.verdict)
+
+
+class TestArgument:
+    def test_levels(self, normal, monkeypatch) -> None:
+        monkeypatch.setattr(split_levels, "_DRAWS", 2048)
+        monkeypatch.setattr(split_levels, "_KEPT", 128)
+        found = run(normal, audit="levels")
+        assert "levels" in [w.kind for w in found.witnesses]
+        assert abs(found.log_evidence - stats.norm.logpdf(0.3, 0, np.hypot(1, 0.5))) < 0.05
+
+    def test_off(self, normal) -> None:
+        found = run(normal, audit="off")
+        assert found.witnesses == ()
+        assert str(found.verdict) == "trust: modes were not looked for: audit='off'"
+
+    def test_unknown(self, normal) -> None:
+        with pytest.raises(ValueError, match="`audit` is 'none', expected \"auto\""):
+            run(normal, audit="none")
+
+
+class TestNotExamined:
+    def test_climbs(self, normal) -> None:
+        assert "1 in 106 draws of the prior climb" in str(run(normal).verdict)
+
+    def test_steps_were_given(self, normal) -> None:
+        assert "the number of steps was given" in str(
+            run(normal, steps=4, reference="prior").verdict
+        )
+
+    def test_discrete_variables(self) -> None:
+        with pm.Model() as model:
+            k = pm.Poisson("k", 3)
+            pm.Normal("y", k, 1.0, observed=2.0)
+        assert "'k' is discrete" in str(run(model).verdict)
+
+    def test_a_doubt_is_not_followed_by_what_could_be_missed(self, normal) -> None:
+        verdict = run(normal, draws=8, chains=1, steps=1).verdict
+        assert not verdict.trusted
+        assert "not looked for" not in str(verdict)
+
+    def test_no_data(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("x")
+        assert str(run(model).verdict) == "trust"
+
+
+def test_levels_that_are_far_above_a_run_are_a_doubt(normal, monkeypatch) -> None:
+    """The evidence of levels is unbiased, so that Markov's inequality holds."""
+    monkeypatch.setattr(split_levels, "_DRAWS", 2048)
+    monkeypatch.setattr(split_levels, "_KEPT", 128)
+    monkeypatch.setattr(audit, "exceeds", lambda rough, found, level: rough > found - 1.0)
+    found = run(normal, audit="levels")
+    assert "log Z by levels" in str(found.verdict)
