@@ -185,4 +185,6 @@ def normalised(log_weight: np.ndarray) -> np.ndarray:
 def _reweighted_variance(log_u: np.ndarray, beta: float) -> float:
     """Return the variance of ``log_u`` at ``beta``, from draws at 0."""
     weight = normalised(beta * log_u)
+    # Those of no weight may be at -1e300, whose square overflows.
+    weight, log_u = weight[weight > 0], log_u[weight > 0]
     return float(weight @ np.square(log_u - weight @ log_u))

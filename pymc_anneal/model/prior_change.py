@@ -86,8 +86,7 @@ def _stretched(values: Values, factor: float, rng: np.random.Generator) -> Value
         rows = np.flatnonzero((index >= first) & (index < first + sizes[name]))
         entry = rows, index[rows] - first
         median = np.median(flat, axis=0)[entry[1]]
-        moved = median + factor * (flat[entry] - median)
-        flat[entry] = moved if flat.dtype.kind == "f" else np.rint(moved)
+        flat[entry] = median + factor * (flat[entry] - median)  # whole numbers stay whole
         place[name], first = flat.reshape(value.shape), first + sizes[name]
     return place
 

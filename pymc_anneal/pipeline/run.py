@@ -16,6 +16,7 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.levels import Levels
+from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.audit import (
@@ -67,6 +68,8 @@ class Stages:
         What the held-out particles of the survey said of the run; None without a survey.
     levels : Levels or None
         What multilevel splitting found, if it was asked.
+    witnesses : tuple of Witness
+        Further ones.
     limits : str
         Which modes nothing has looked for; "" if there are no others.
     """
@@ -82,6 +85,7 @@ class Stages:
     doubts: tuple[str, ...] = ()
     hearing: Hearing | None = None
     levels: Levels | None = None
+    witnesses: tuple[Witness, ...] = ()
     limits: str = ""
 
     @property

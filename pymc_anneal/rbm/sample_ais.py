@@ -17,13 +17,16 @@ from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
+from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import ReverseStart, check_not_resampled
-from pymc_anneal.pipeline.run import pilot_required, run_candidate
+from pymc_anneal.pipeline.run import Stages, pilot_required, run_candidate
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
 from pymc_anneal.rbm.exact import check_small
+from pymc_anneal.rbm.mean_field import mean_field_bound
 from pymc_anneal.rbm.model import RBM, uniform_reference
 from pymc_anneal.rbm.moment_spline import MomentSpline
 from pymc_anneal.rbm.paths import GeometricRBMPath, RBMPath
@@ -41,6 +44,8 @@ TRANSITIONS: Mapping[str, Callable[[], Transition]] = {
 _STEPS = 10_000
 # Path length assumed for the records of a run without a pilot: RBMs are far from their reference.
 _ASSUMED_BARRIER = 12.0
+# Standard errors above an estimate up to which log Z may be.
+_ERRORS = 3.0
 # Largest difference of parameters between the ends of a path and the RBMs it should connect.
 _TOLERANCE = 1e-4
 
@@ -185,7 +190,23 @@ def sample_ais(
             pilot = run_linear_pilot(session, candidate, kernel, session.seeds.pilot)
             candidate = replace(candidate, pilot=pilot)
         stages = run_candidate(session, candidate, kernel, reverse_from=backward_from)
+    stages = stages if reverse or stages.forward.run.interrupted else _audited(target, stages)
     return build_result(session, stages, time.perf_counter() - begin)
+
+
+def _audited(target: RBMTarget, stages: Stages) -> Stages:
+    """Return the stages with the mean-field bound as a witness, and its doubt."""
+    bound = mean_field_bound(target.model)
+    estimate = ais(stages.forward.run.log_weight)
+    found = target.log_reference + estimate.log_evidence
+    doubts = []
+    if bound > found + _ERRORS * estimate.mcse:
+        doubts.append(
+            f"log Z is at least {bound:.2f} by a mean-field bound: the run has missed a phase of "
+            "the machine; take more steps, or reverse runs from draws of it"
+        )
+    witness = Witness("mean-field bound", 1, bound)
+    return replace(stages, doubts=tuple(doubts), witnesses=(witness,))
 
 
 def _default_steps(schedule: Schedule) -> Steps:

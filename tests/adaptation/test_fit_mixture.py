@@ -140,6 +140,14 @@ class TestProfile:
         assert betas[-1] == 1
         np.testing.assert_allclose(np.sqrt(discrepancy).sum() ** 2, found.discrepancy, rtol=0.05)
 
+    def test_densities_of_next_to_nothing(self) -> None:
+        """Draws at -1e300 weigh nothing at any temperature but the first."""
+        log_u = np.random.default_rng(2).normal(0, 0.7, 1000)
+        fitted = replace(fit(0.8, [205, 51]), log_ratio_particles=log_u[:100])
+        few = replace(fitted, log_ratio_draws=np.append(log_u, [-1e300, -1e200]))
+        none = replace(fitted, log_ratio_draws=np.append(log_u, [-np.inf, -np.inf]))
+        np.testing.assert_allclose(few.profile()[1], none.profile()[1])
+
     def test_no_discrepancy(self) -> None:
         equal = replace(
             fit(0.8, [205, 51]), log_ratio_draws=np.zeros(50), log_ratio_particles=np.zeros(50)

@@ -32,9 +32,25 @@ ROWS: Rows = [
         "pipeline/split_levels",
         "tests/pipeline/test_split_levels.py",
         [
-            ("_DRAWS, _KEPT = 32_768, 1024", "_DRAWS, _KEPT = 64, 32"),
+            ("most = _SLACK * predicted", "most = 0.0"),
             ('audit == "auto" and compiled.derivatives.order == SMOOTH', 'audit == "auto"'),
             ("np.exp(levels.log_weight - levels.log_evidence)", "np.ones(len(levels.log_weight))"),
+        ],
+    ),
+    (
+        "adaptation/fitted_reference",
+        "tests/adaptation/test_fit_mixture.py",
+        [
+            ("weight[weight > 0], log_u[weight > 0]", "weight, log_u"),
+        ],
+    ),
+    (
+        "rbm/mean_field",
+        "tests/rbm/test_mean_field.py",
+        [
+            ("_entropy(mu) + _entropy(nu)", "_entropy(mu) + 2 * _entropy(nu)"),
+            ("np.ones((1, n)), np.eye(n)[strongest]", "np.zeros((1, n))"),
+            ("nu = expit(b + mu @ w)", "nu = expit(b)"),
         ],
     ),
     (
@@ -43,7 +59,6 @@ ROWS: Rows = [
         [
             ("beyond |= reached & np.isneginf(self.log_old(place))", "beyond |= False"),
             ("own - _NEGLIGIBLE", "own - 1e9"),
-            ("np.rint(moved)", "moved"),
         ],
     ),
     (

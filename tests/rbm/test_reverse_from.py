@@ -1,5 +1,7 @@
 """`rbm.sample_ais(reverse_from=...)`: both directions of a path, and the verdict on them."""
 
+import importlib
+
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,16 @@ class TestMissedPart:
         result = rbm.sample_ais(TWO_PARTS, **self.settings | arguments)
         return pma.log_evidence(result)
 
-    def test_forward_runs_alone_are_trusted_and_wrong(self) -> None:
+    @pytest.fixture
+    def alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Silence the mean-field bound, which sees the other part."""
+        module = importlib.import_module("pymc_anneal.rbm.sample_ais")
+        monkeypatch.setattr(module, "mean_field_bound", lambda model: -np.inf)
+
+    def test_the_mean_field_bound_sees_it(self) -> None:
+        assert "by a mean-field bound" in str(self.run().verdict)
+
+    def test_forward_runs_alone_are_trusted_and_wrong(self, alone) -> None:
         found = self.run()
         assert found.verdict.trusted
         assert self.exact - found.log_evidence > 2.0 > 20 * found.mcse
@@ -93,7 +104,7 @@ class TestMissedPart:
         assert verdict.status == "do not trust"
         assert "one direction leaves out" in str(verdict) or "contradict" in str(verdict)
 
-    def test_data_of_the_same_part_show_nothing(self) -> None:
+    def test_data_of_the_same_part_show_nothing(self, alone) -> None:
         # The limit of the check: no start lies in what the forward runs missed.
         data = np.random.default_rng(4).random((400, TWO_PARTS.n_visible)) < 0.27
         found = self.run(reverse_from=data)
