@@ -156,7 +156,7 @@ def _explain_no_audit(session: Session, target: ModelTarget) -> str:
         return "audit='off'"
     if session.settings.fixed_steps is not None:
         return "the number of steps was given"
-    lacking = target.compiled.explain_unnormalised()
+    lacking = target.compiled.explain_unnormalised().split(". ")[0]  # what to do is for errors
     return f"the search takes {lacking}" if lacking else "no mixture could be fitted"
 
 
