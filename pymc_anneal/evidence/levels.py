@@ -21,7 +21,7 @@ Copies move by slice sampling (Neal 2003, without stepping out) along difference
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -73,9 +73,22 @@ class Levels:
     complete: bool
 
 
+class _Rows:
+    """Arrays with one row for each particle."""
+
+    def at(self, index: np.ndarray) -> Self:
+        """Return copies of some rows."""
+        return type(self)(*(values[index] for values in vars(self).values()))
+
+    def put(self, index: np.ndarray, other: Self) -> None:
+        """Overwrite some rows by those of another."""
+        for name, values in vars(self).items():
+            values[index] = getattr(other, name)
+
+
 @dataclass
-class _Particles:
-    """Particles with their log prior, log likelihood and label; a copy has arrays of its own."""
+class _Particles(_Rows):
+    """Particles with their log prior, log likelihood and label."""
 
     position: np.ndarray
     log_prior: np.ndarray
@@ -85,16 +98,10 @@ class _Particles:
     def __len__(self) -> int:
         return len(self.label)
 
-    def at(self, index: np.ndarray) -> "_Particles":
-        return _Particles(*(values[index] for values in vars(self).values()))
-
     def joined(self, other: "_Particles") -> "_Particles":
+        """Return the rows of both."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return _Particles(*(np.concatenate(pair) for pair in pairs))
-
-    def put(self, index: np.ndarray, other: "_Particles") -> None:
-        for name, values in vars(self).items():
-            values[index] = getattr(other, name)
 
     def above(self, level: tuple[float, float]) -> np.ndarray:
         """Whether each is above a log likelihood, or at it with a larger label."""
@@ -135,7 +142,7 @@ def split(
     live = counted.particles(position, rng.random(len(position)))
     off, log_z, beyond, complete = list[_Off](), -np.inf, 0, True
     while not (beyond and _is_flat(live)) and beyond <= _levels_beyond(position.shape[1]):
-        if counted.evaluations >= max_evaluations:
+        if counted.evaluations >= max_evaluations or log_z == np.inf:
             complete = False
             break
         order = np.lexsort((live.label, live.log_likelihood))
@@ -185,18 +192,17 @@ def _known(term: np.ndarray) -> np.ndarray:
 
 
 class _Off(NamedTuple):
-    """Particles taken off, with their level, and the error that it adds to log Z."""
+    """Particles taken off, their log masses, and the number of which they were the lower half."""
 
     position: np.ndarray
     log_weight: np.ndarray
-    level: int
     number: int
 
     @classmethod
     def of(cls, off: _Particles, level: int, number: int) -> "_Off":
         """Weigh particles taken off ``number`` ones by their share of the mass of the level."""
         log_weight = off.log_likelihood - level * np.log(2) - np.log(number)
-        return cls(off.position, log_weight, level, number)
+        return cls(off.position, log_weight, number)
 
 
 def _is_negligible(live: _Particles, log_z: float, levels: int) -> bool:
@@ -280,7 +286,7 @@ def _relabel(
 
 
 @dataclass
-class _Slices:
+class _Slices(_Rows):
     """Slices of the prior along directions: heights and the intervals around the positions."""
 
     direction: np.ndarray
@@ -304,13 +310,6 @@ class _Slices:
             low + length,
             np.zeros(n, dtype=int),
         )
-
-    def at(self, index: np.ndarray) -> "_Slices":
-        return _Slices(*(values[index] for values in vars(self).values()))
-
-    def put(self, index: np.ndarray, other: "_Slices") -> None:
-        for name, values in vars(self).items():
-            values[index] = getattr(other, name)
 
     def shrink(self, index: np.ndarray, step: np.ndarray) -> None:
         """Shrink intervals to where a proposal failed; the particle, at 0, stays inside."""

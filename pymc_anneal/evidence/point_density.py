@@ -176,8 +176,8 @@ class _Ball:
         if k == 1:
             place = np.linspace(-1, 1, 2 * _POINTS + 1)[1::2, None]
         else:
-            uniform = Halton(k + 1, rng=0).random(_POINTS)  # any seed: points of a quadrature
-            normal = ndtri(uniform[:, :k].clip(1e-9, 1 - 1e-9))
+            uniform = Halton(k + 1, scramble=False).random(_POINTS + 1)[1:]  # the first is zero
+            normal = ndtri(uniform[:, :k])
             length = np.linalg.norm(normal, axis=1, keepdims=True)
             place = normal / length * uniform[:, k:] ** (1 / k)
         return np.asarray(self.centre + self.radius * place @ self.scale.T)

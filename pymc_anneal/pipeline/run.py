@@ -124,10 +124,16 @@ def run_model(
     Returns
     -------
     Stages
+
+    Raises
+    ------
+    ValueError
+        Levels are asked for, and there is no survey.
     """
     free = reverse_from is None and _reference_is_free(session.settings, transition, path)
     if not free:
         reference = "prior" if reference == "auto" else reference
+    _check_audit(session, target, free and is_surveyed(reference, target.compiled))
     surveyed = None
     if free and is_surveyed(reference, target.compiled):
         target, surveyed = choose_coordinates(session, target, transition)
@@ -139,6 +145,19 @@ def run_model(
         paths = path.build(session, references.chosen, transition, moments_from)
         stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
         return stages if stages.forward.run.interrupted else _audited(session, target, stages)
+
+
+def _check_audit(session: Session, target: ModelTarget, surveyed: bool) -> None:
+    """Raise if levels are asked for and nothing would use them."""
+    if session.settings.audit == "levels" and not surveyed and target.compiled.has_likelihood:
+        lacking = target.compiled.explain_unnormalised().split(". ")[0]
+        why = (
+            f"it takes {lacking}" if lacking else "`reference`, `path` or `transition` leaves none"
+        )
+        raise ValueError(
+            "`audit='levels'` works beside a survey, to whose particles a reference is fitted; "
+            f"{why}. Leave out `audit`, or take 'auto' for the others and no `reverse_from`."
+        )
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:

@@ -4,6 +4,8 @@ It needs no gradient, no smoothness and no temperature. Its draws join those of 
 a mixture is fitted, which weighs what only one of the two has found.
 """
 
+from functools import partial
+
 import numpy as np
 
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -48,6 +50,12 @@ def split_levels(
     audit = session.settings.audit
     if audit == "off" or (audit == "auto" and compiled.derivatives.order == SMOOTH):
         return None
+    # Kept in the checkpoint: a resumed run would measure another time for an evaluation.
+    return session.log.stage("Levels", partial(_split, session, compiled, surveyed))
+
+
+def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) -> Levels | None:
+    """Split levels, unless they are predicted to take too long and were not asked for."""
     size = COSTLY_BATCH if compiled.costly else _KEPT // 2
     target = TargetDensity(GeometricPath(compiled.log_terms), size)
 
@@ -56,7 +64,7 @@ def split_levels(
         return np.asarray(terms.log_prior), np.asarray(terms.log_likelihood)
 
     most = np.inf
-    if audit == "auto":
+    if session.settings.audit == "auto":
         predicted = _predict_evaluations(evaluate, surveyed)
         seconds = predicted * session.target.scalars.get("seconds_per_evaluation", 0.0)
         if not (predicted < _MOST and seconds < _SECONDS):

@@ -98,6 +98,10 @@ class TestArgument:
         assert found.witnesses == ()
         assert str(found.verdict) == "trust: modes were not looked for: audit='off'"
 
+    def test_levels_without_a_survey(self, normal) -> None:
+        with pytest.raises(ValueError, match="`audit='levels'` works beside a survey"):
+            run(normal, audit="levels", reference="prior")
+
     def test_unknown(self, normal) -> None:
         with pytest.raises(ValueError, match="`audit` is 'none', expected \"auto\""):
             run(normal, audit="none")
