@@ -19,11 +19,11 @@ from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 
 # Draws of the prior, of which the better ones are kept: with no more than are kept, 2 of 3 runs
-# missed a peak that 1 in 2,000 draws meets.
-_DRAWS, _KEPT = 32_768, 1024
+# missed a peak that 1 in 2,000 draws meets. The fit weighs what they find, so that few are enough.
+_DRAWS, _KEPT = 16_384, 256
 # Evaluations and seconds that levels may be predicted to take unless they are asked for, and the
 # multiple of the prediction at which they end.
-_MOST, _SECONDS, _SLACK = 1_000_000, 20.0, 2.0
+_MOST, _SECONDS, _SLACK = 300_000, 5.0, 2.0
 
 
 def split_levels(

@@ -187,7 +187,7 @@ def sample_ais(
         What looks for parts of the posterior that the run may have missed (``witnesses`` of
         :func:`log_evidence` names what did). "auto": held-out particles of the survey, climbs from
         draws of the prior, and multilevel splitting (Au & Beck 2001) where the density has no
-        second derivatives and 20 seconds are predicted to be enough. "levels": multilevel splitting
+        second derivatives and five seconds are predicted to suffice. "levels": multilevel splitting
         whatever it costs, some 1e5 to 1e6 evaluations; it needs no gradient and sees spikes inside
         the bulk, but goes with a survey: not with ``reference="prior"`` or discrete variables.
         "off": nothing, for a quick look.
