@@ -22,6 +22,9 @@ from pymc_anneal.evidence.estimate import EvidenceEstimate
 # from 40 groups is 1 / sqrt(2 * 39), 11 %.
 JACKKNIFE_GROUPS = 40
 
+# Standard errors above an estimate up to which the evidence may be, when something else finds more.
+_ERRORS = 3.0
+
 # Bootstrap draws that are held in memory at a time.
 _MAX_DRAWS = 1_000_000
 
@@ -99,6 +102,17 @@ def ais(log_weight: np.ndarray, population_size: int = 1) -> EvidenceEstimate:
         mcse=float(np.sqrt(np.log1p(rse_squared))),
         ess=float(ess),
     )
+
+
+def highest_log_evidence(log_weight: np.ndarray) -> float:
+    """Return how high the log evidence may be, in nats, by the weights of a run.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (chains, n)
+    """
+    estimate = ais(log_weight)
+    return float(estimate.log_evidence + _ERRORS * estimate.mcse)
 
 
 def _check_weights(log_weight: np.ndarray) -> None:

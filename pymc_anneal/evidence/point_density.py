@@ -29,7 +29,7 @@ from scipy.stats.qmc import Halton
 from pymc_anneal.evidence.ais import effective_sample_size
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import LogDensity
-from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
 # From values of the coordinates, shape (n, k), to log w, shape (n,).
 _LogW: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -69,13 +69,11 @@ class PointDensity(NamedTuple):
         apart = self.around.log_mean - self.counted.log_mean
         if abs(apart) <= _ERRORS * np.hypot(self.around.mcse, self.counted.mcse):
             return self.density.verdict(remedy)
-        return Verdict(
-            "do not trust",
-            (
-                f"the density around the point accounts for {np.exp(self.around.log_mean):.2g} of "
-                f"the draws, and {np.exp(self.counted.log_mean):.2g} of them are there: {remedy}",
-            ),
+        doubt = (
+            f"the density around the point accounts for {np.exp(self.around.log_mean):.2g} of "
+            f"the draws, and {np.exp(self.counted.log_mean):.2g} of them are there: {remedy}"
         )
+        return verdict_from([doubt], [])
 
 
 def posterior_density_at(

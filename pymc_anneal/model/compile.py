@@ -270,19 +270,22 @@ class CompiledModel:
 
     def explain_unnormalised(self) -> str:
         """Say what a reference other than the prior lacks and what to do; "" if nothing."""
+        if not self.lacking:
+            return ""
+        remedy = "Use sample_ais with the prior as reference"
         if self.discrete:
-            return (
-                f"real numbers, and variable '{self.discrete[0].name}' is discrete. "
-                "Use sample_ais with the prior as reference, or sum the variable out of the model "
-                "(pm.Mixture, pymc_extras.marginalize)."
-            )
+            remedy += ", or sum the variable out of the model (pm.Mixture, pymc_extras.marginalize)"
+        return f"{self.lacking}. {remedy}."
+
+    @property
+    def lacking(self) -> str:
+        """What a reference other than the prior takes and the model has not; "" if nothing."""
+        if self.discrete:
+            return f"real numbers, and variable '{self.discrete[0].name}' is discrete"
         for rv in self.model.free_RVs:
             reason = explain_unnormalised(rv, self.model.rvs_to_transforms[rv])
             if reason:
-                return (
-                    f"normalised priors, and that of variable '{rv.name}' is not: "
-                    f"{reason}. Use sample_ais with the prior as reference."
-                )
+                return f"normalised priors, and that of variable '{rv.name}' is not: {reason}"
         return ""
 
     def explain_nan(self, position: np.ndarray) -> str:

@@ -16,7 +16,7 @@ def random_parents(model: pm.Model, graphs: Sequence[Variable]) -> set[Variable]
     return set(ancestors(graphs)) & set(model.free_RVs)
 
 
-def likelihood_is_free(model: pm.Model) -> bool:
+def likelihood_is_constant(model: pm.Model) -> bool:
     """Whether the likelihood depends on no free variable, as in a point null."""
     return not random_parents(model, [*model.observed_RVs, *model.potentials])
 

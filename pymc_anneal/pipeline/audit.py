@@ -6,12 +6,13 @@ import xarray as xr
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.annealing.resampling import systematic
-from pymc_anneal.evidence.ais import ais
+from pymc_anneal.evidence.ais import ais, highest_log_evidence
 from pymc_anneal.evidence.held_out import LEVEL, exceeds
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
+from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.derivatives import SMOOTH
-from pymc_anneal.model.parents import likelihood_is_free
+from pymc_anneal.model.parents import likelihood_is_constant
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import may_have_mixture, ratio_to
 from pymc_anneal.pipeline.hear_witnesses import (
@@ -27,8 +28,6 @@ _PARTICLES = 512
 # Draws of the run with which the held-out particles are compared, and those of a costly density:
 # with 2,000 and a hundred independent witnesses, a missed tenth is seen in 95 % of runs.
 _HEARD, _HEARD_IF_COSTLY = 2048, 256
-# Standard errors above the estimate of a run up to which the evidence may be.
-_ERRORS = 3.0
 # Climbs of which one leads to a mode on average, for at least one to find it with 95 %.
 _AT_LEAST_ONCE = 3
 # What to do about a mode that a run has missed.
@@ -82,8 +81,7 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
         effective=min(1 / np.square(weight).sum(), float(count)),
         known=mixture.fitted.met_share_of(rough),
     )
-    estimate = ais(forward.run.log_weight)
-    most = estimate.log_evidence + _ERRORS * estimate.mcse
+    most = highest_log_evidence(forward.run.log_weight)
     found = hear_witnesses(session, mixture.built_from, log_ratio, draws, most, LEVEL)
     return found._replace(evaluations=found.evaluations + count)
 
@@ -102,20 +100,26 @@ def doubt_run(
             f"the run misses a part of the posterior: {hearing.objection}; take "
             "reference='prior' and more draws"
         )
-    estimate = ais(forward.run.log_weight)
-    most = estimate.log_evidence + _ERRORS * estimate.mcse
+    most = highest_log_evidence(forward.run.log_weight)
     if levels is not None and exceeds(levels.log_evidence, most, LEVEL):
         doubts.append(
             f"the run misses a part of the posterior: log Z by levels is "
             f"{levels.log_evidence:.4g} +- {levels.mcse:.2g}; take reference='prior' and more draws"
         )
     constant = target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1
-    if constant and not likelihood_is_free(target.compiled.model):
+    if constant and not likelihood_is_constant(target.compiled.model):
         doubts.append(
             "the likelihood has the same value at all particles: it depends on the parameters "
             "only in a region that was not found, or not at all"
         )
     return doubts
+
+
+def witnesses_of(levels: Levels | None) -> tuple[Witness, ...]:
+    """Return levels as a witness, if they were split to their end."""
+    if levels is None or not levels.complete:
+        return ()
+    return (Witness("levels", levels.levels, levels.log_evidence, levels.mcse),)
 
 
 def levels_of(forward: ForwardStages) -> Levels | None:
@@ -132,7 +136,7 @@ def say_what_was_not_examined(
     """Say which modes nothing has looked for; "" if there is nothing to find."""
     compiled = target.compiled
     one_mode = len(compiled.unimodal_columns) == compiled.ndim
-    if one_mode or not compiled.has_likelihood or likelihood_is_free(compiled.model):
+    if one_mode or not compiled.has_likelihood or likelihood_is_constant(compiled.model):
         return ""
     if fitted is None:
         return f"modes were not looked for: {_explain_no_audit(session, target)}"
@@ -156,7 +160,7 @@ def _explain_no_audit(session: Session, target: ModelTarget) -> str:
         return "audit='off'"
     if session.settings.fixed_steps is not None:
         return "the number of steps was given"
-    lacking = target.compiled.explain_unnormalised().split(". ")[0]  # what to do is for errors
+    lacking = target.compiled.lacking
     return f"the search takes {lacking}" if lacking else "no mixture could be fitted"
 
 

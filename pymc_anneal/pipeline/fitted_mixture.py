@@ -62,7 +62,7 @@ _SHARE = 0.25
 
 def may_have_mixture(compiled: CompiledModel) -> bool:
     """Whether a mixture can be a reference of a model, and the prior is not the posterior."""
-    return compiled.ndim > 0 and compiled.has_likelihood and not compiled.explain_unnormalised()
+    return compiled.ndim > 0 and compiled.has_likelihood and not compiled.lacking
 
 
 def choose_mixture(

@@ -226,12 +226,10 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
 
 def _witnesses(stages: Stages) -> list[Witness]:
     """Return what looked for parts of the posterior that the run may have missed."""
-    found, hearing, mixture = list(stages.witnesses), stages.hearing, stages.audited
+    found, hearing, mixture = list[Witness](), stages.hearing, stages.audited
     if hearing is not None:
         found.append(Witness("held-out particles", hearing.hole.witnesses, hearing.rough_log_z))
-    if stages.levels is not None and stages.levels.complete:
-        split = stages.levels
-        found.append(Witness("levels", split.levels, split.log_evidence, split.mcse))
+    found += stages.witnesses
     if mixture is not None:
         own = estimate_with_tail("", mixture.log_ratio_draws)
         name = "mode" if mixture.modes == 1 else "modes"

@@ -15,7 +15,6 @@ import xarray as xr
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
-from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.paths.references import Reference
@@ -27,6 +26,7 @@ from pymc_anneal.pipeline.audit import (
     levels_of,
     modes_dataset,
     say_what_was_not_examined,
+    witnesses_of,
 )
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
@@ -66,10 +66,8 @@ class Stages:
         Doubts of the audit.
     hearing : Hearing or None
         What the held-out particles of the survey said of the run; None without a survey.
-    levels : Levels or None
-        What multilevel splitting found, if it was asked.
     witnesses : tuple of Witness
-        Further ones.
+        Those that do not come with these results.
     limits : str
         Which modes nothing has looked for; "" if there are no others.
     """
@@ -84,7 +82,6 @@ class Stages:
     audited: FittedReference | None = None
     doubts: tuple[str, ...] = ()
     hearing: Hearing | None = None
-    levels: Levels | None = None
     witnesses: tuple[Witness, ...] = ()
     limits: str = ""
 
@@ -133,9 +130,10 @@ def run_model(
     free = reverse_from is None and _reference_is_free(session.settings, transition, path)
     if not free:
         reference = "prior" if reference == "auto" else reference
-    _check_audit(session, target, free and is_surveyed(reference, target.compiled))
+    has_survey = free and is_surveyed(reference, target.compiled)
+    _check_audit(session, target, has_survey)
     surveyed = None
-    if free and is_surveyed(reference, target.compiled):
+    if has_survey:
         target, surveyed = choose_coordinates(session, target, transition)
         session = replace(session, target=target)
     with explaining_nan(target):
@@ -147,13 +145,11 @@ def run_model(
         return stages if stages.forward.run.interrupted else _audited(session, target, stages)
 
 
-def _check_audit(session: Session, target: ModelTarget, surveyed: bool) -> None:
+def _check_audit(session: Session, target: ModelTarget, has_survey: bool) -> None:
     """Raise if levels are asked for and nothing would use them."""
-    if session.settings.audit == "levels" and not surveyed and target.compiled.has_likelihood:
-        lacking = target.compiled.explain_unnormalised().split(". ")[0]
-        why = (
-            f"it takes {lacking}" if lacking else "`reference`, `path` or `transition` leaves none"
-        )
+    if session.settings.audit == "levels" and not has_survey and target.compiled.has_likelihood:
+        lacking, named = target.compiled.lacking, "`reference`, `path` or `transition`"
+        why = f"it takes {lacking}" if lacking else f"{named} leaves none"
         raise ValueError(
             "`audit='levels'` works beside a survey, to whose particles a reference is fitted; "
             f"{why}. Leave out `audit`, or take 'auto' for the others and no `reverse_from`."
@@ -174,7 +170,7 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         audited=fitted,
         doubts=tuple(doubt_run(target, forward, audit, hearing, levels)),
         hearing=hearing,
-        levels=levels,
+        witnesses=witnesses_of(levels),
         limits=say_what_was_not_examined(session, target, fitted, levels),
     )
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.base.batches import COSTLY_BATCH
@@ -65,9 +66,11 @@ def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) ->
 
     most = np.inf
     if session.settings.audit == "auto":
+        seconds = session.target.scalars.get("seconds_per_evaluation", 0.0)
+        if _DRAWS * seconds >= _SECONDS:  # no need to predict the rest
+            return None
         predicted = _predict_evaluations(evaluate, surveyed)
-        seconds = predicted * session.target.scalars.get("seconds_per_evaluation", 0.0)
-        if not (predicted < _MOST and seconds < _SECONDS):
+        if not (predicted < _MOST and predicted * seconds < _SECONDS):
             return None
         most = _SLACK * predicted
     seed_draws, seed_moves = session.seeds.levels.spawn(2)
@@ -89,6 +92,5 @@ def draws_of(levels: Levels | None, number: int, seed: np.random.SeedSequence) -
     """Return draws of the posterior by levels, shape ``(number, d)``; None if there are none."""
     if levels is None or not levels.complete:
         return None
-    weight = np.exp(levels.log_weight - levels.log_evidence)
-    index = systematic(np.random.default_rng(seed), weight, number)
+    index = systematic(np.random.default_rng(seed), normalised(levels.log_weight), number)
     return np.asarray(levels.position[index])

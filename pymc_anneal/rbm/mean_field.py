@@ -36,8 +36,9 @@ def mean_field_bound(model: RBM) -> float:
     nu, best = _starts(w), -np.inf
     for _ in range(_TURNS):
         mu = expit(a + nu @ w.T)
-        nu = expit(b + mu @ w)
-        bound = float((mu @ a + nu @ b + _product(mu, w, nu) + _entropy(mu) + _entropy(nu)).max())
+        field = b + mu @ w
+        nu = expit(field)
+        bound = float((mu @ a + (field * nu).sum(axis=1) + _entropy(mu) + _entropy(nu)).max())
         if bound < best + _GAIN:
             break
         best = bound
@@ -52,10 +53,6 @@ def _starts(weights: np.ndarray) -> np.ndarray:
     n = weights.shape[1]
     strongest = np.argsort(-np.abs(weights).sum(axis=0))[:_MOST_ALONE]
     return np.concatenate([np.zeros((1, n)), np.ones((1, n)), np.eye(n)[strongest]])
-
-
-def _product(mu: np.ndarray, w: np.ndarray, nu: np.ndarray) -> np.ndarray:
-    return np.asarray(((mu @ w) * nu).sum(axis=1))
 
 
 def _entropy(mean: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ ROWS: Rows = [
         [
             ("most = _SLACK * predicted", "most = 0.0"),
             ('audit == "auto" and compiled.derivatives.order == SMOOTH', 'audit == "auto"'),
-            ("np.exp(levels.log_weight - levels.log_evidence)", "np.ones(len(levels.log_weight))"),
+            ("normalised(levels.log_weight)", "np.ones(len(levels.log_weight))"),
         ],
     ),
     (
@@ -50,7 +50,7 @@ ROWS: Rows = [
         [
             ("_entropy(mu) + _entropy(nu)", "_entropy(mu) + 2 * _entropy(nu)"),
             ("np.ones((1, n)), np.eye(n)[strongest]", "np.zeros((1, n))"),
-            ("nu = expit(b + mu @ w)", "nu = expit(b)"),
+            ("nu = expit(field)", "nu = expit(b)"),
         ],
     ),
     (
