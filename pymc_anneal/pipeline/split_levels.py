@@ -66,7 +66,8 @@ def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) ->
 
     most = np.inf
     if session.settings.audit == "auto":
-        seconds = session.target.scalars.get("seconds_per_evaluation", 0.0)
+        # Of the fastest calls, so that the result does not depend on where they are made.
+        seconds = sum(calls.fastest for calls in compiled.calls)
         if _DRAWS * seconds >= _SECONDS:  # no need to predict the rest
             return None
         predicted = _predict_evaluations(evaluate, surveyed)

@@ -190,7 +190,8 @@ def sample_ais(
         second derivatives and five seconds are predicted to suffice. "levels": multilevel splitting
         whatever it costs, some 1e5 to 1e6 evaluations; it needs no gradient and sees spikes inside
         the bulk, but goes with a survey: not with ``reference="prior"`` or discrete variables.
-        "off": nothing, for a quick look.
+        "off": nothing, for a quick look. The time of a black box's fastest call decides for "auto",
+        so that near the limit another machine may decide otherwise.
     warnings : bool
         Whether to warn if the verdict is not "trust".
 

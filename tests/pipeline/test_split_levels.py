@@ -11,6 +11,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.host_calls import Calls, Values
 from pymc_anneal.pipeline import audit, split_levels
 
 # Centres and scales of a wide and a narrow mode, and the share of the wide one.
@@ -83,6 +84,15 @@ class TestBlackBox:
         found = run(black_box)
         assert found.log_evidence < LOG_EVIDENCE - 0.5
         assert "a mode that the survey passed by may be missed" in str(found.verdict)
+
+
+def test_slow_calls_elsewhere_do_not_decide() -> None:
+    """The first calls of a worker compile, and those of many wait for each other."""
+    calls = Calls()
+    row = [np.zeros(1)]
+    for seconds, rows in ((2.0, [row]), (0.002, [row, row]), (0.0, [None]), (0.0, [])):
+        calls.add(Values(rows, seconds=seconds))
+    assert calls.fastest == pytest.approx(0.001)
 
 
 class TestArgument:
