@@ -36,6 +36,11 @@ class NormalFit:
     discrepancy: float
 
     @property
+    def evaluations(self) -> int:
+        """Evaluations of gradient or density so far."""
+        return self.target.evaluations
+
+    @property
     def log_z(self) -> float:
         """Importance sampling estimate of the log evidence, in nats."""
         return log_mean(self.log_ratio_draws)

@@ -28,6 +28,7 @@ import numpy as np
 from pymc_anneal.adaptation.particles import ParticleSystem
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.meter import AbandonedError
 from pymc_anneal.base.seeds import key_of
 from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.tilted_prior import Statistics, TiltedPrior, TiltedTerms
@@ -52,18 +53,8 @@ _MAX_RESIDUAL = 1.0
 _TAILS = 0.02
 
 
-class MomentMatchingError(ValueError):
-    """The averaged moments cannot be matched, or not within the evaluations allowed.
-
-    Attributes
-    ----------
-    evaluations : int
-        Evaluations of gradient or density spent until then.
-    """
-
-    def __init__(self, message: str, evaluations: int = 0):
-        super().__init__(message)
-        self.evaluations = evaluations
+class MomentMatchingError(AbandonedError):
+    """The averaged moments cannot be matched, or not within the evaluations allowed."""
 
 
 class MomentSpline(NamedTuple):

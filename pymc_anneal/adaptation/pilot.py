@@ -35,6 +35,7 @@ from pymc_anneal.base.contracts import (
     rejected_nan,
 )
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.meter import AbandonedError
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import keys_of
@@ -109,8 +110,6 @@ class Pilot:
         Evaluations of gradient or density of the whole pilot.
     nan_share : float
         Share of the draws of the reference at which a NaN counts as zero likelihood.
-    elsewhere : int
-        Evaluations in other coordinates, where they take less time; part of ``evaluations``.
     """
 
     betas: np.ndarray
@@ -126,7 +125,6 @@ class Pilot:
     rough_log_z: float = np.nan
     evaluations: int = 0
     nan_share: float = 0.0
-    elsewhere: int = 0
 
     @property
     def barrier(self) -> float:
@@ -140,18 +138,8 @@ class Pilot:
         return float(np.sqrt(increments.sum() / len(self.position)))
 
 
-class PilotTooLongError(ValueError):
-    """The pilot needs more evaluations than it was allowed.
-
-    Attributes
-    ----------
-    evaluations : int
-        Evaluations spent until then.
-    """
-
-    def __init__(self, message: str, evaluations: int):
-        super().__init__(message)
-        self.evaluations = evaluations
+class PilotTooLongError(AbandonedError):
+    """The pilot needs more evaluations than it was allowed."""
 
 
 @double_precision

@@ -1,12 +1,14 @@
 """Records of an estimated log evidence, in nats."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_anneal.base.html import html_table, html_verdict, round_to_error
+from pymc_anneal.base.meter import Reading
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.evidence.witness import Witness
 
@@ -59,6 +61,9 @@ class LogEvidence:
         Hash of the observed data; "" if there are none, or if they are not known.
     witnesses : tuple of Witness
         What looked for parts of the posterior that the run may have missed; empty if nothing could.
+    stages : dict of str to Reading
+        What each stage of the call has taken: ``evaluations`` of gradient or density, and
+        ``seconds`` with compilation (of a run that was resumed, those since then).
     """
 
     log_evidence: float
@@ -72,6 +77,7 @@ class LogEvidence:
     bounds: tuple[float, float] | None = None
     data_hash: str = ""
     witnesses: tuple[Witness, ...] = ()
+    stages: Mapping[str, Reading] = field(default_factory=dict, compare=False)
 
     @property
     def headline(self) -> str:

@@ -1,5 +1,7 @@
 """The mode audit of a run (`evidence/mode_audit.py`)."""
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
@@ -77,13 +79,13 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
     log_ratio = ratio_to(mixture.fitted, target.compiled, mixture.built_from)
     count = _HEARD_IF_COSTLY if target.compiled.costly else _HEARD
     drawn = position[systematic(rng, weight, count)]
+    session.meter.add("Witnesses", count, 0.0)
     draws = Draws.even(log_ratio(drawn))._replace(
         effective=min(1 / np.square(weight).sum(), float(count)),
         known=mixture.fitted.met_share_of(rough),
     )
     most = highest_log_evidence(forward.run.log_weight)
-    found = hear_witnesses(session, mixture.built_from, log_ratio, draws, most, LEVEL)
-    return found._replace(evaluations=found.evaluations + count)
+    return hear_witnesses(session, mixture.built_from, log_ratio, draws, most, LEVEL)
 
 
 def doubt_run(
@@ -190,7 +192,9 @@ def _fit_to_run(
     rng = np.random.default_rng(seed_draws)
     particles = position[rng.choice(len(weight), size=_PARTICLES, p=weight)]
     with session.display.busy("Audit", "searching for further modes"):
-        return fit_to_particles(target.compiled, particles, seed_fit, pilot.evaluations)
+        budget = pilot.evaluations
+        fit = partial(fit_to_particles, target.compiled, particles, seed_fit, budget)
+        return session.meter.run("Audit", fit)
 
 
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:

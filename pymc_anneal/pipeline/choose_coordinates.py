@@ -73,8 +73,7 @@ def choose_coordinates(
     chosen, known = base, surveyed
     if model is not None:
         chosen, known = _move_to_best(session, target, model, transition, surveyed, seeds[1])
-    found, spent = given_data(session, base, surveyed, known, transition, seeds[2])
-    return found or (chosen, replace(known, fit_evaluations=known.fit_evaluations + spent))
+    return given_data(session, base, surveyed, known, transition, seeds[2]) or (chosen, known)
 
 
 def _move_to_best(

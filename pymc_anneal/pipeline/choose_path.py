@@ -96,7 +96,7 @@ class AutoPath:
         try:
             moment = self._alternative(session, geometric, transition, moments_from)
         except MomentMatchingError as error:
-            return Choice(geometric, {"geometric": geometric}, str(error), error.evaluations)
+            return Choice(geometric, {"geometric": geometric}, str(error))
         chosen = moment if moment.cost < geometric.cost else geometric
         return Choice(chosen, {"geometric": geometric, "moment": moment})
 

@@ -43,12 +43,12 @@ Slack = Callable[[jax.Array], jax.Array]
 
 
 class Mass(NamedTuple):
-    """The log mass of a region, in nats, its error, verdict and cost."""
+    """The log mass of a region, in nats, its error and verdict, and the evaluations it took."""
 
     log_mass: float
     mcse: float
     verdict: Verdict
-    evaluations: int
+    evaluations: int = 0
 
 
 def estimate_mass(
@@ -88,11 +88,9 @@ def estimate_mass(
     run = anneal_draws(session, GeometricPath(terms), fit, start, transition)
     inside = _inside(_slacks(slack, run.position))
     if not inside.any():
-        return Mass(-np.inf, np.inf, Verdict("do not trust", (_UNREACHED,)), run.evaluations)
+        return Mass(-np.inf, np.inf, Verdict("do not trust", (_UNREACHED,)))
     ratio = mean_ratio(np.where(inside, run.log_weight, -np.inf))
-    return Mass(
-        ratio.log_mean, ratio.mcse, ratio.verdict("take more steps or draws"), run.evaluations
-    )
+    return Mass(ratio.log_mean, ratio.mcse, ratio.verdict("take more steps or draws"))
 
 
 _CONTRADICTION = (

@@ -11,6 +11,7 @@ they are, and the coordinates are not taken if they show mass elsewhere.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def given_data(
     known: RunCandidate,
     transition: Transition,
     seed: np.random.SeedSequence,
-) -> tuple[tuple[ModelTarget, RunCandidate] | None, int]:
+) -> tuple[ModelTarget, RunCandidate] | None:
     """Choose between known coordinates and those of latent normal variables given the data.
 
     Parameters
@@ -68,43 +69,37 @@ def given_data(
 
     Returns
     -------
-    found : tuple of ModelTarget and RunCandidate, or None
+    tuple of ModelTarget and RunCandidate, or None
         The model in these coordinates and the run with its particles there; None unless they bring
         the posterior near to a normal distribution.
-    evaluations : int
-        What the choice took, if it was against them.
     """
     if base.compiled.derivatives.order < SMOOTH:
-        return None, 0
+        return None
     seeds = seed.spawn(4)
     assert surveyed.pilot is not None
-    particles = _position(known)
-    first = fit_normal(_path(known), to_fit(particles), seeds[0], len(particles))
-    distance, spent = first.discrepancy, first.target.evaluations
+    distance = _fit(session, known, _position(known), seeds[0]).discrepancy
     worthwhile = distance >= _FAR and distance * surveyed.pilot.evaluations >= _LEAST_EFFORT
     coordinates = conditional_coordinates(base.compiled) if worthwhile else None
     if coordinates is None:
-        return None, spent
+        return None
     own = coordinates.at(coordinates.centre(_position(surveyed)))
     position = _mapped(own, coordinates.columns, _position(surveyed), seeds[1])
     chosen = replace(base, compiled=own)
     candidate = chosen.candidate()
     with explaining_nan(chosen):
-        fit = fit_normal(_path(candidate), to_fit(position), seeds[2], COSTLY_BATCH)
-        nearer, more = fit.discrepancy, fit.target.evaluations
+        fit = _fit(session, candidate, position, seeds[2], COSTLY_BATCH)
+        nearer = fit.discrepancy
         if not np.isfinite(nearer) or nearer > largest_distance(coordinates.work, distance):
-            return None, spent + more
-        hearing = _hear(session, surveyed, own.from_model, fit)
-        more += hearing.evaluations
-        if hearing.objection:
-            return None, spent + more
+            return None
+        if _hear(session, surveyed, own.from_model, fit).objection:
+            return None
+        session.meter.change_density()
         found = surveyed.pilot, candidate, transition, position
         if nearer <= _ONE_STEP:
             tuned = session.rescale_at_target(*found)
         else:
             tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
-    tuned = replace(tuned, elsewhere=surveyed.pilot.evaluations)
-    return (chosen, replace(candidate, pilot=tuned, fit_evaluations=spent + more)), 0
+    return chosen, replace(candidate, pilot=tuned)
 
 
 def largest_distance(work: int, distance: float) -> float:
@@ -133,6 +128,19 @@ def _mapped(
     normal = np.random.default_rng(seed).standard_normal((len(rows), len(columns)))
     moved[np.ix_(rows, columns)] = normal
     return moved
+
+
+def _fit(
+    session: Session,
+    candidate: RunCandidate,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    batch: int | None = None,
+) -> NormalFit:
+    """Fit a normal distribution to those of the particles that are not held out."""
+    particles = to_fit(position)
+    fit = partial(fit_normal, _path(candidate), particles, seed, batch or len(position))
+    return session.meter.run("Coordinates", fit)
 
 
 def _hear(

@@ -80,11 +80,6 @@ class ForwardStages:
     run: AnnealedRun
     trials: tuple[AnnealedRun, ...] = ()
 
-    @property
-    def evaluations(self) -> int:
-        """Evaluations of gradient or density of trials and counted run."""
-        return sum(run.evaluations for run in (*self.trials, self.run))
-
 
 def count(
     session: Session,

@@ -18,6 +18,7 @@ path from the mixture:
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def choose_mixture(
         found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)
     except PilotTooLongError as error:
         reason = f"the path from the mixture is too long: {error}"
-        return Choice(replace(prior, built_from=mixture), {}, reason, error.evaluations)
+        return Choice(replace(prior, built_from=mixture), {}, reason)
     measured = _hear_pilot(session, compiled, surveyed, replace(mixture, pilot=found))
     if measured.objection and not insist:
         return _prior_instead(prior, measured)
@@ -142,20 +143,18 @@ def _fit(
     particles = to_fit(pilot.position)
     further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        fitted = fit_to_particles(
-            compiled, particles, seed, pilot.evaluations, surveyed=every, further=further
-        )
+        fit = partial(fit_to_particles, surveyed=every, further=further)
+        budget = pilot.evaluations
+        fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, budget))
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
     known = fitted.met_share_of(pilot.rough_log_z)
     draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
-    spent = 0 if levels is None else levels.evaluations
     return RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
         fitted.path,
         built_from=surveyed,
-        fit_evaluations=fitted.evaluations + hearing.evaluations + spent,
         fitted=fitted,
         levels=levels,
         objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
@@ -173,11 +172,11 @@ def _hear_pilot(
     log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
     assert surveyed.pilot is not None
     known = measured.fitted.met_share_of(surveyed.pilot.rough_log_z)
+    session.meter.add("Witnesses", len(position), 0.0)
     draws = Draws.even(log_ratio_to(position))._replace(known=known)
     log_z = measured.pilot.log_z
     hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
-    spent = measured.fit_evaluations + hearing.evaluations + len(position)
-    return replace(measured, fit_evaluations=spent, objection=hearing.objection)
+    return replace(measured, objection=hearing.objection)
 
 
 def ratio_to(

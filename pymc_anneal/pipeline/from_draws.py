@@ -110,8 +110,6 @@ class RunFromDraws:
         Particles after the last step.
     barrier : float
         Length of the path.
-    evaluations : int
-        Evaluations of gradient or density along the path.
     forward : ForwardStages or None
         The stages of a run of more than one step.
     """
@@ -119,7 +117,6 @@ class RunFromDraws:
     log_weight: np.ndarray
     position: np.ndarray
     barrier: float
-    evaluations: int
     forward: ForwardStages | None = None
 
 
@@ -164,21 +161,18 @@ def run_from_draws(
 
 def reverse_weights(
     session: Session, path: Path, run: RunFromDraws, start: GivenDraws
-) -> tuple[np.ndarray, int]:
+) -> np.ndarray:
     """Anneal draws of the last density back to the first.
 
     Returns
     -------
     ndarray, shape (chains, particles)
         Log weights that the run would have given the trajectories, in nats.
-    int
-        Evaluations of gradient or density.
     """
     position = start.spaced(session.seeds.reverse, run.log_weight.shape[1])
     if run.forward is None:
-        return log_ratios(path, position), position[..., 0].size
-    back = anneal_back(session, run.forward, position, session.seeds.audit)
-    return -back.log_weight, back.evaluations
+        return _weights_of_one_step(session, path, position)
+    return -anneal_back(session, run.forward, position, session.seeds.audit).log_weight
 
 
 @dataclass(frozen=True)
@@ -235,9 +229,14 @@ def _one_step(session: Session, path: Path, start: GivenDraws, near: Probe) -> R
     settings = session.settings
     wanted = max(settings.draws, -(-near.particles(settings.target_mcse) // settings.chains))
     position = start.spaced(session.seeds.counted, wanted)
-    log_weight = log_ratios(path, position)
+    log_weight = _weights_of_one_step(session, path, position)
     barrier = float(np.sqrt(np.log(log_weight.size / effective_sample_size(log_weight))))
-    return RunFromDraws(log_weight, position, barrier, log_weight.size)
+    return RunFromDraws(log_weight, position, barrier)
+
+
+def _weights_of_one_step(session: Session, path: Path, position: np.ndarray) -> np.ndarray:
+    session.meter.add("Annealing", position[..., 0].size, 0.0)
+    return log_ratios(path, position)
 
 
 def anneal_draws(
@@ -274,8 +273,7 @@ def anneal_draws(
     run = session.anneal_fully("Annealing", blocks)
     forward = ForwardStages(candidate, pilot, plan, tuned, run, trials)
     barrier = np.nan if pilot is None else pilot.barrier
-    evaluations = (pilot.evaluations if pilot else 0) + forward.evaluations
-    return RunFromDraws(run.log_weight, run.position, barrier, evaluations, forward)
+    return RunFromDraws(run.log_weight, run.position, barrier, forward)
 
 
 @double_precision

@@ -1,6 +1,7 @@
 """Witnesses of a survey, asked about coordinates, a reference or a run (`evidence/held_out.py`)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,19 @@ def hear_witnesses(
     -------
     Hearing
     """
+    hear = partial(_hear, session, surveyed, log_ratio, draws, log_evidence, level)
+    return session.meter.run("Witnesses", hear)
+
+
+def _hear(
+    session: Session,
+    surveyed: RunCandidate,
+    log_ratio: Callable[[np.ndarray], np.ndarray],
+    draws: Draws,
+    log_evidence: float,
+    level: float,
+) -> Hearing:
+    """Ask them, and once more after further moves if they object."""
     pilot, spent = surveyed.pilot, 0
     assert pilot is not None
     witnesses = held_out(pilot)

@@ -1,6 +1,7 @@
 """Choice of the moment-averaged path: fit the spline, run its pilot, compare the pilots."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -89,26 +90,19 @@ class MomentAveragedPath:
             disagree.
         """
         seed_fit, seed_pilot = seed.spawn(2)
-        spline = self._spline(candidate, transition, moments_from, seed_fit, fit_budget)
+        spline = self._spline(session, candidate, transition, moments_from, seed_fit, fit_budget)
         try:
             pilot = session.pilot(spline, transition, seed_pilot, pilot_budget)
         except PilotTooLongError as error:
-            spent = spline.fit_evaluations + error.evaluations
-            raise MomentMatchingError(str(error), spent) from error
+            raise MomentMatchingError(str(error)) from error
         for member in candidate.lineage:
             if member.pilot is not None:
-                _check_agreement(pilot, member.pilot, spline.fit_evaluations + pilot.evaluations)
-        return RunCandidate(
-            spline.reference,
-            spline.draw_reference,
-            spline.path,
-            pilot=pilot,
-            built_from=candidate,
-            fit_evaluations=spline.fit_evaluations,
-        )
+                _check_agreement(pilot, member.pilot)
+        return replace(spline, pilot=pilot)
 
     def _spline(
         self,
+        session: Session,
         candidate: RunCandidate,
         transition: Transition,
         moments_from: np.ndarray | None,
@@ -119,7 +113,8 @@ class MomentAveragedPath:
         if moments_from is None:
             assert candidate.pilot is not None  # there is one unless there are posterior draws
             moments_from = candidate.pilot.position
-        spline = fit_moment_spline(
+        fit = partial(
+            fit_moment_spline,
             candidate.path,
             transition,
             candidate.draw_reference(seed_first, len(moments_from)),
@@ -128,21 +123,15 @@ class MomentAveragedPath:
             statistics=self.statistics,
             max_evaluations=max_evaluations,
         )
-        return RunCandidate(
-            candidate.reference,
-            candidate.draw_reference,
-            spline.path,
-            built_from=candidate,
-            fit_evaluations=spline.evaluations,
-        )
+        path, reference = session.meter.run("Moments", fit).path, candidate.reference
+        return RunCandidate(reference, candidate.draw_reference, path, built_from=candidate)
 
 
-def _check_agreement(pilot: Pilot, other: Pilot, spent: int) -> None:
+def _check_agreement(pilot: Pilot, other: Pilot) -> None:
     """Raise if the pilots of two paths disagree by more than their errors."""
     spread = np.hypot(pilot.log_z_mcse, other.log_z_mcse)
     if abs(pilot.log_z - other.log_z) > _MAX_DISAGREEMENT * spread:
         raise MomentMatchingError(
             "transitions do not mix along it: the pilots of both paths disagree, "
-            f"{pilot.log_z:.2f} and {other.log_z:.2f}",
-            spent,
+            f"{pilot.log_z:.2f} and {other.log_z:.2f}"
         )

@@ -16,6 +16,7 @@ import xarray as xr
 from pymc_anneal.annealing.resampling import equal_weights
 from pymc_anneal.annealing.step_statistics import discrepancies
 from pymc_anneal.base.caller import levels_to_caller
+from pymc_anneal.base.meter import to_json
 from pymc_anneal.base.seeds import describe_seed
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais
@@ -28,7 +29,7 @@ from pymc_anneal.pipeline.cut_short import describe_interruption
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import RunCandidate, spent_evaluations
+from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.pipeline.trial import trial_estimates
 from pymc_anneal.results.container import (
     RunArrays,
@@ -185,12 +186,10 @@ def _reverse_arrays(forward: RunArrays, run: AnnealedRun) -> RunArrays:
 def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, float]:
     forward, reverse, last = stages.forward, stages.reverse, stages.forward.run
     pilot, plan = forward.pilot, forward.plan
-    evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
-    evaluations += stages.hearing.evaluations if stages.hearing else 0
     return {
         "steps": last.steps,
         "particles": forward.run.log_weight.size,
-        "evaluations": evaluations + (reverse.evaluations if reverse else 0),
+        "evaluations": session.meter.evaluations,
         "log_weight_variance": log_weight_variance(last.log_weight),
         "perfect_mixing_variance": float(discrepancies(last.stats, last.particles).sum()),
         "planned_mcse": plan.predicted_mcse if plan else np.nan,
@@ -217,6 +216,7 @@ def _attrs(session: Session, stages: Stages) -> dict[str, str]:
         "random_seed": describe_seed(session.seeds.root),
         "trials": "; ".join(_describe(trial) for trial in forward.trials),
         "witnesses": to_text(_witnesses(stages)),
+        "stages": to_json(session.meter.stages),
         **session.target.attrs,
         "notes": " ".join(filter(None, _notes(session, stages))),
         **({"reverse_start": reverse.start} if reverse else {}),

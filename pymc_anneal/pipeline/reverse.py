@@ -49,8 +49,6 @@ class Reverse:
         Estimate from both directions.
     start : str
         Source of the draws they start from.
-    evaluations : int
-        Evaluations of gradient or density, with those of the start.
     """
 
     forward: np.ndarray
@@ -58,7 +56,6 @@ class Reverse:
     run: AnnealedRun
     bridge: BridgeEstimate
     start: str
-    evaluations: int
 
     @property
     def mcse(self) -> float:
@@ -146,11 +143,9 @@ def run_reverse(session: Session, forward: ForwardStages, start: ReverseStart) -
     """
     seed_start, seed_run = session.seeds.reverse.spawn(2)
     log_reference = session.target.log_reference
-    own = start.draw(session, forward, seed_start)
-    run = anneal_back(session, forward, own.position, seed_run)
+    run = anneal_back(session, forward, start.draw(session, forward, seed_start), seed_run)
     a, b = forward.run.log_weight + log_reference, log_reference - run.log_weight
-    evaluations = own.evaluations + run.evaluations
-    return Reverse(a, b, run, both_directions(a, b), start.name, evaluations)
+    return Reverse(a, b, run, both_directions(a, b), start.name)
 
 
 def anneal_back(

@@ -1,7 +1,7 @@
 """Starts of reverse runs: draws of the target, exact or approximate."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,21 +17,6 @@ from pymc_anneal.pipeline.settings import Settings
 _MIN_MOVES, _MOVES_PER_TAU = 20, 5
 
 
-class StartPositions(NamedTuple):
-    """Positions at which reverse runs start.
-
-    Attributes
-    ----------
-    position : ndarray, shape (chains, particles, d)
-        Neighbours in a chain may be autocorrelated.
-    evaluations : int
-        Evaluations of gradient or density that they took.
-    """
-
-    position: np.ndarray
-    evaluations: int = 0
-
-
 class ReverseStart(Protocol):
     """Draws of the target with which the reverse run starts."""
 
@@ -41,8 +26,11 @@ class ReverseStart(Protocol):
 
     def draw(
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
-    ) -> StartPositions:
-        """Return as many positions as the last forward round has particles."""
+    ) -> np.ndarray:
+        """Return as many positions as the forward run has, shape ``(chains, particles, d)``.
+
+        Neighbours in a chain may be autocorrelated.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,7 +41,7 @@ class OwnDraws(ReverseStart):
 
     def draw(
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
-    ) -> StartPositions:
+    ) -> np.ndarray:
         """Resample the forward particles and move them."""
         last = forward.run
         seed_index, seed_moves = seed.spawn(2)
@@ -79,12 +67,12 @@ class PosteriorDraws(ReverseStart):
 
     def draw(
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
-    ) -> StartPositions:
+    ) -> np.ndarray:
         """Take evenly spaced draws, in their order."""
         chains, particles = forward.run.log_weight.shape
         flat = self.draws.reshape(-1, self.draws.shape[2])
         index = np.linspace(0, len(flat) - 1, chains * particles).round().astype(int)
-        return StartPositions(flat[index].reshape(chains, particles, -1))
+        return np.asarray(flat[index].reshape(chains, particles, -1))
 
 
 def move_at_target(
@@ -93,12 +81,11 @@ def move_at_target(
     position: np.ndarray,
     moves: int,
     seed: np.random.SeedSequence,
-) -> StartPositions:
+) -> np.ndarray:
     """Move positions of shape ``(chains, particles, d)`` at ``beta = 1``."""
     path, m = forward.candidate.path, session.settings.block_draws
     blocks = make_blocks(path, forward.transition, np.ones(moves + 1), position, m, seed)
-    moved = session.anneal_fully("Further moves", blocks)
-    return StartPositions(moved.position, moved.evaluations)
+    return session.anneal_fully("Further moves", blocks).position
 
 
 def check_not_resampled(start: ReverseStart | None, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 import os
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +17,7 @@ from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tun
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
+from pymc_anneal.base.meter import Meter
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
@@ -80,6 +81,8 @@ class Session:
         Where blocks run; None: threads of this process.
     log : StageLog
         Results of the stages, kept in the checkpoint.
+    meter : Meter
+        What each stage has taken.
     """
 
     target: Target
@@ -88,6 +91,7 @@ class Session:
     seeds: Seeds
     executor: Executor | None = None
     log: StageLog = field(default_factory=StageLog)
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def call_budget(self) -> CallBudget:
@@ -145,7 +149,7 @@ class Session:
         """Tune the transition in other coordinates, from the particles of a survey there."""
         path, own = candidate.path, seed_sequence(seed)
         tune = partial(tune_at_target, survey, path, transition, position, own, rounds)
-        return self.log.stage("Tuning", tune)
+        return self._stage("Tuning", tune, survey.evaluations)
 
     def rescale_at_target(
         self,
@@ -157,7 +161,7 @@ class Session:
         """Set the scale of the transition in other coordinates, for runs of a step or two."""
         assert isinstance(candidate.path, GeometricPath)
         found = survey, candidate.path, transition, position
-        return self.log.stage("Tuning", partial(rescale_at_target, *found))
+        return self._stage("Tuning", partial(rescale_at_target, *found), survey.evaluations)
 
     def _pilot(
         self,
@@ -182,13 +186,19 @@ class Session:
                 candidate.path, transition, position, seed_run, report, max_evaluations, effort
             )
 
-        return self.log.stage(name, compute)
+        return self._stage(name, compute)
+
+    def _stage(self, name: str, compute: Callable[[], Pilot], before: int = 0) -> Pilot:
+        """Return the result of a stage, from the log if it is there, and count what it took."""
+        return self.meter.run(name, partial(self.log.stage, name, compute), before)
 
     def anneal(self, name: str, blocks: list[Block]) -> AnnealedRun:
         """Anneal blocks on the workers; after an interrupt the log takes no further stages."""
         store = self.log.blocks(name)
+        cores, executor = self.settings.cores, self.executor
+        compute = partial(anneal, blocks, self.display, name, cores, executor, store)
         try:
-            run = anneal(blocks, self.display, name, self.settings.cores, self.executor, store)
+            run = self.meter.run(name, compute)
         except KeyboardInterrupt:
             self.log.close()
             raise

@@ -52,7 +52,8 @@ def split_levels(
     if audit == "off" or (audit == "auto" and compiled.derivatives.order == SMOOTH):
         return None
     # Kept in the checkpoint: a resumed run would measure another time for an evaluation.
-    return session.log.stage("Levels", partial(_split, session, compiled, surveyed))
+    split = partial(_split, session, compiled, surveyed)
+    return session.meter.run("Levels", partial(session.log.stage, "Levels", split))
 
 
 def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) -> Levels | None:

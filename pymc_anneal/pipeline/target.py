@@ -67,8 +67,6 @@ class RunCandidate:
         The pilot along the path, if there was one.
     built_from : RunCandidate or None
         The candidate whose pilot gave the particles to which reference or path were fitted.
-    fit_evaluations : int
-        Evaluations of gradient or density of that fit.
     fitted : FittedReference or None
         The fit of the reference, if it is a mixture.
     levels : Levels or None
@@ -83,7 +81,6 @@ class RunCandidate:
     draw_target: DrawFunction | None = None
     pilot: Pilot | None = None
     built_from: "RunCandidate | None" = None
-    fit_evaluations: int = 0
     fitted: FittedReference | None = None
     levels: Levels | None = None
     objection: str = ""
@@ -117,39 +114,8 @@ class Choice:
         Candidates whose predicted costs were compared, by name; empty if there was no choice.
     rejected_because : str
         Why a candidate could not be built.
-    wasted : int
-        Evaluations of gradient or density of that attempt.
     """
 
     chosen: RunCandidate
     compared: Mapping[str, RunCandidate]
     rejected_because: str = ""
-    wasted: int = 0
-
-
-def spent_evaluations(choices: tuple[Choice, ...], pilot: Pilot | None) -> int:
-    """Return the evaluations of gradient or density of all pilots and fits, each counted once.
-
-    Parameters
-    ----------
-    choices
-        Choices of reference and path.
-    pilot
-        Pilot of the run, which may be that of a candidate.
-    """
-    candidates = {
-        id(member): member
-        for choice in choices
-        for candidate in (choice.chosen, *choice.compared.values())
-        for member in candidate.lineage
-    }.values()
-    pilots = {id(p): p for p in (pilot, *(c.pilot for c in candidates)) if p is not None}
-    fits = sum(c.fit_evaluations for c in candidates)
-    wasted = sum(choice.wasted for choice in choices)
-    return sum(p.evaluations for p in pilots.values()) + fits + wasted
-
-
-def spent_elsewhere(candidate: RunCandidate) -> int:
-    """Return the evaluations of its pilots in other coordinates, where they take less time."""
-    pilots = {id(c.pilot): c.pilot for c in candidate.lineage if c.pilot is not None}
-    return sum(pilot.elsewhere for pilot in pilots.values())

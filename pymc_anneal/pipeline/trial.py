@@ -31,7 +31,7 @@ from pymc_anneal.pipeline.counted_run import (
     path_lengths,
 )
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import Choice, RunCandidate, spent_elsewhere, spent_evaluations
+from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
 # Trials at most; the law of the variance, 1/K, reaches any number of steps in two or three.
@@ -92,7 +92,7 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
 
     The error falls with the length of the run: a much shorter one would waste the adaptation.
     """
-    spent = spent_evaluations((Choice(candidate, {}),), pilot) - spent_elsewhere(candidate)
+    spent = session.meter.evaluations_of_density
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
     # Proposals from the reference do not leave its tails: further steps would gain little.

@@ -23,7 +23,6 @@ from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.reverse_start import (
     OwnDraws,
     ReverseStart,
-    StartPositions,
     move_at_target,
 )
 from pymc_anneal.pipeline.session import Session
@@ -49,7 +48,7 @@ class DataStart(ReverseStart):
 
     def draw(
         self, session: Session, forward: ForwardStages, seed: np.random.SeedSequence
-    ) -> StartPositions:
+    ) -> np.ndarray:
         """Choose rows at random, each as often as any other, and move them."""
         seed_rows, seed_moves = seed.spawn(2)
         rng, (chains, particles) = np.random.default_rng(seed_rows), forward.run.log_weight.shape

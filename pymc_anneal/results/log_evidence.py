@@ -2,6 +2,7 @@
 
 from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.base.data_hash import stored_hash
+from pymc_anneal.base.meter import from_json
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.evidence.witness import from_text
@@ -43,4 +44,5 @@ def log_evidence(data: Container) -> LogEvidence:
         bounds=(scalar["lower_bound"], scalar["upper_bound"]) if "upper_bound" in scalar else None,
         data_hash=stored_hash(data),
         witnesses=from_text(values.attrs.get("witnesses", "[]")),
+        stages=from_json(values.attrs.get("stages", "{}")),
     )

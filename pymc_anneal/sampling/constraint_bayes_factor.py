@@ -129,7 +129,8 @@ def constraint_bayes_factor(
         )
         target = ModelTarget(compiled)
         with open_session(target, settings, random_seed=seed, progressbar=progressbar) as session:
-            return estimate_mass(session, log_density, slack, draws, kernel)
+            found = estimate_mass(session, log_density, slack, draws, kernel)
+            return found._replace(evaluations=found.evaluations + session.meter.evaluations)
 
     posterior = mass(
         grouped_draws(idata, compiled), _log_density(_log_posterior, compiled), seed_posterior
@@ -142,7 +143,7 @@ def constraint_bayes_factor(
             seed_prior,
         )
     else:
-        prior = Mass(exact, 0.0, Verdict("trust"), 0)
+        prior = Mass(exact, 0.0, Verdict("trust"))
     found = _factor(posterior, prior)
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor of the constraint")

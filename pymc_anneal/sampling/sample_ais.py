@@ -259,6 +259,7 @@ def sample_ais(
     chosen_path = _check_path(resolve_path(path), reference, compiled, settings.reject_nan)
     backward_from = resolve_reverse(reverse_from, target.compiled)
     check_not_resampled(backward_from, settings)
+    prepared = time.perf_counter()
     choices: dict[str, Any] = {
         "transition": kernel,
         "reference": reference,
@@ -278,6 +279,7 @@ def sample_ais(
             choices=choices,
         ) as session,
     ):
+        session.meter.add("Model", 0, prepared - begin)
         stages = run_model(session, target, **choices)
     result = build_result(session, stages, time.perf_counter() - begin)
     if warnings:

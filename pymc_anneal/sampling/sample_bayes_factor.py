@@ -244,7 +244,7 @@ class _Between:
             "the weights": ratio.verdict(_REMEDY),
             "the error": _missed(mcse, self.session.settings.target_mcse),
         }
-        evaluations = 2 * run.evaluations + audit.evaluations
+        evaluations = 2 * self.session.meter.evaluations + audit.evaluations
         return _Ratio(ratio.log_mean, mcse, verdicts, run.barrier, evaluations)
 
     def both_ways(self) -> _Ratio:
@@ -252,7 +252,7 @@ class _Between:
         run, coordinates = self._run(), self.chosen.coordinates
         other = _regroup(grouped_draws(self.containers[1], self.space.second), len(self.counted))
         start = GivenDraws(other, coordinates.complete_second)
-        back, evaluations = reverse_weights(self.session, coordinates.path, run, start)
+        back = reverse_weights(self.session, coordinates.path, run, start)
         _check_reverse(back)
         forward = run.log_weight
         terms = bar(forward, back)
@@ -264,7 +264,7 @@ class _Between:
             "the two directions": _agreement(forward, back, ess_r, ess_f),
             "the error": _missed(mcse, self.session.settings.target_mcse),
         }
-        total = 2 * (run.evaluations + evaluations)
+        total = 2 * self.session.meter.evaluations
         return _Ratio(estimate.log_evidence, mcse, verdicts, run.barrier, total)
 
     def _run(self) -> RunFromDraws:

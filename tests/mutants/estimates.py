@@ -275,7 +275,7 @@ ROWS: Rows = [
         "tests/pipeline/test_from_draws.py tests/sampling/test_sample_bayes_factor.py::TestExactValue",
         [
             ("np.linspace(0, n - 1, count).round().astype(int)", "np.zeros(count, dtype=int)"),
-            ("return -back.log_weight, back.evaluations", "return back.log_weight, back.evaluations"),
+            ("return -anneal_back(", "return anneal_back("),
         ],
     ),
     (
@@ -316,7 +316,6 @@ ROWS: Rows = [
         "tests/pipeline/test_counted_run.py",
         [
             ("betas[::-1].copy(), transition.reversal()", "betas[::-1].copy(), transition"),
-            ("for run in (*self.trials, self.run)", "for run in (self.run,)"),
             ("np.union1d(betas, settings.stops)) if settings.stops else betas", "betas) if settings.stops else betas"),
         ],
     ),

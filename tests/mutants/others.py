@@ -4,6 +4,16 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "base/meter",
+        "tests/base/test_meter.py",
+        [
+            ("found.evaluations - before", "found.evaluations"),
+            ("spent = error.evaluations", "spent = 0"),
+            ("self.evaluations - self._elsewhere", "self.evaluations"),
+            ("before.evaluations + evaluations, before.seconds + seconds", "evaluations, seconds"),
+        ],
+    ),
+    (
         "base/double_precision",
         "tests/base/test_double_precision.py",
         [

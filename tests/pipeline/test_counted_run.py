@@ -40,7 +40,7 @@ class TestFixedSteps:
         assert forward.transition is KERNEL
         np.testing.assert_allclose(forward.run.betas, np.linspace(0, 1, 5))
         assert forward.run.log_weight.shape == (2, 50)
-        assert forward.evaluations == 100 * 4 * 7
+        assert forward.run.evaluations == 100 * 4 * 7
         assert abs(score(forward)) < 4
 
     def test_particles_fill_whole_blocks(self) -> None:
@@ -178,12 +178,6 @@ class TestMadeOnce:
         monkeypatch.setattr(Session, "anneal", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(**FIXED)
-
-    def test_evaluations_are_those_of_trials_and_run(self) -> None:
-        forward = run(transition=pma.HMC(), **PLANNED)
-        spent = sum(trial.evaluations for trial in forward.trials)
-        assert spent > 0
-        assert forward.evaluations == spent + forward.run.evaluations
 
 
 def bad_plan(session, candidate, pilot) -> tuple[Plan, tuple]:

@@ -62,8 +62,13 @@ class TestContainer:
 
     def test_evaluations_of_all_stages_are_counted(self, result) -> None:
         evidence = group(result, "evidence")
-        counted = float(evidence["particles"]) * float(evidence["steps"])
-        assert float(evidence["evaluations"]) > 2 * counted  # forward and reverse
+        stages = pma.log_evidence(result).stages
+        assert list(stages) == ["Pilot", "Trial", "Annealing", "Further moves", "Reverse"]
+        assert all(reading.evaluations > 0 < reading.seconds for reading in stages.values())
+        # Both directions take the same.
+        assert stages["Reverse"].evaluations == stages["Annealing"].evaluations
+        total = sum(reading.evaluations for reading in stages.values())
+        assert float(evidence["evaluations"]) == total
 
 
 class TestWeights:

@@ -26,7 +26,7 @@ def test_own_draws_are_taken_by_their_weights_within_each_chain() -> None:
     weight[0, 7], weight[1, 30] = 1e9, 49  # all of a chain, and half of the other one
     made = forward(np.log(weight))
     with log_gamma_session(**FIXED) as session:
-        found = OwnDraws().draw(session, made, np.random.SeedSequence(1)).position
+        found = OwnDraws().draw(session, made, np.random.SeedSequence(1))
     assert found.shape == (2, 50, 2)
     copies = np.isclose(found, [made.run.position[[0], 7], made.run.position[[1], 30]]).all(axis=2)
     assert copies[0].all()
@@ -38,7 +38,7 @@ def test_given_draws_are_evenly_spaced() -> None:
     draws = np.arange(1000.0).reshape(4, 250, 1)
     with log_gamma_session(**FIXED) as session:
         made = forward(np.zeros((2, 50)))
-        found = PosteriorDraws(draws).draw(session, made, np.random.SeedSequence(1)).position
+        found = PosteriorDraws(draws).draw(session, made, np.random.SeedSequence(1))
     assert found.shape == (2, 50, 1)
     assert np.ptp(np.diff(found.ravel())) <= 1
     assert (found.min(), found.max()) == (0, 999)
