@@ -9,7 +9,6 @@ kernels on random streams of its own, so that the estimate of Z is unbiased.
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import xarray as xr
 
 from pymc_anneal.adaptation.fitted_reference import FittedReference
@@ -17,7 +16,6 @@ from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.audit import (
     audit_run,
     doubt_run,
@@ -30,11 +28,11 @@ from pymc_anneal.pipeline.audit import (
 )
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
-from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
+from pymc_anneal.pipeline.choose_reference import choose_reference, is_surveyed
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.path_choice import PathChoice
+from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
 from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.session import Session, explaining_nan
@@ -91,16 +89,7 @@ class Stages:
         return self.reference_choice, self.path_choice
 
 
-def run_model(
-    session: Session,
-    target: ModelTarget,
-    transition: Transition,
-    *,
-    reference: ReferenceName | Reference,
-    path: PathChoice,
-    moments_from: np.ndarray | None = None,
-    reverse_from: ReverseStart | None = None,
-) -> Stages:
+def run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
     """Choose reference and path for a model, then run all stages.
 
     Parameters
@@ -109,14 +98,8 @@ def run_model(
         Settings, seeds, where to run.
     target
         The model.
-    transition
-        The transition; its parameters that are None are tuned by the pilot.
-    reference, path
-        Choices of :func:`sample_ais`.
-    moments_from : ndarray, shape (n, d), optional
-        Draws of the posterior for moment-averaged paths.
-    reverse_from : ReverseStart, optional
-        Start of a reverse run.
+    options
+        What it moves by, where it starts, and along which path.
 
     Returns
     -------
@@ -127,7 +110,8 @@ def run_model(
     ValueError
         Levels are asked for, and there is no survey.
     """
-    free = reverse_from is None and _reference_is_free(session.settings, transition, path)
+    transition, reference = options.transition, options.reference
+    free = _reference_is_free(session.settings, options)
     if not free:
         reference = "prior" if reference == "auto" else reference
     has_survey = free and is_surveyed(reference, target.compiled)
@@ -140,8 +124,9 @@ def run_model(
         references = choose_reference(
             session, target.compiled, target.candidate(), transition, reference, surveyed
         )
-        paths = path.build(session, references.chosen, transition, moments_from)
-        stages = run_candidate(session, paths.chosen, transition, references, paths, reverse_from)
+        first, draws, back = references.chosen, options.moments_from, options.reverse_from
+        paths = options.path.build(session, first, transition, draws)
+        stages = run_candidate(session, paths.chosen, transition, references, paths, back)
         return stages if stages.forward.run.interrupted else _audited(session, target, stages)
 
 
@@ -175,10 +160,14 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     )
 
 
-def _reference_is_free(settings: Settings, transition: Transition, path: PathChoice) -> bool:
-    """Whether "auto" may choose a reference: not for paths from the prior or without a pilot."""
-    geometric = isinstance(path, GeometricChoice | AutoPath)
-    return geometric and pilot_required(settings, transition)
+def _reference_is_free(settings: Settings, options: Options) -> bool:
+    """Whether "auto" may choose a reference.
+
+    Not for reverse runs, for paths from the prior, or without a pilot.
+    """
+    geometric = isinstance(options.path, GeometricChoice | AutoPath)
+    there = options.reverse_from is None and geometric
+    return there and pilot_required(settings, options.transition)
 
 
 def run_candidate(

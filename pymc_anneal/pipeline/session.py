@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -223,7 +223,7 @@ def open_session(
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     progressbar: bool = True,
-    choices: Mapping[str, Any] | None = None,
+    choices: Mapping[str, object] | None = None,
 ) -> Iterator[Session]:
     """Open the session of a run: seed, checkpoint, progress display, explained NaNs.
 
@@ -290,7 +290,9 @@ def explaining_nan(target: Target) -> Iterator[None]:
         raise ValueError(reason) from error
 
 
-def _fingerprint(target: Target, settings: Settings, choices: Mapping[str, Any]) -> dict[str, str]:
+def _fingerprint(
+    target: Target, settings: Settings, choices: Mapping[str, object]
+) -> dict[str, str]:
     """Describe all inputs that determine the result of a run."""
     values = settings.fingerprint() | dict(choices)
     described = {f"setting `{name}`": describe(value) for name, value in values.items()}

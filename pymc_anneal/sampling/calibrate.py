@@ -27,6 +27,7 @@ from scipy.stats import binomtest, ttest_1samp
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.meter import Meter
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.ais import ais, bootstrap_interval
 from pymc_anneal.evidence.bennett import bar
@@ -36,11 +37,11 @@ from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, check_not_model
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.simulate import check_simulable, simulate, with_data
-from pymc_anneal.pipeline.choose_path import GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, check_reference
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.reverse import anneal_back
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import Seeds, Session, open_session
@@ -186,7 +187,7 @@ def calibrate(
         rows = []
         for i, seed in enumerate(session.seeds.counted.spawn(n_datasets)):
             target = ModelTarget(with_data(compiled, [d[i] for d in data]))
-            own = replace(session, target=target, seeds=Seeds.spawn(seed))
+            own = replace(session, target=target, seeds=Seeds.spawn(seed), meter=Meter())
             forward = _run_forward(own, target, kernel, reference)
             rows.append(_compare_directions(own, forward, parameters[i]))
             session.display.clear()
@@ -220,8 +221,7 @@ def _run_forward(
     session: Session, target: ModelTarget, transition: Transition, reference: ReferenceName
 ) -> ForwardStages:
     """Run all stages on one data set."""
-    path = GeometricChoice()
-    forward = run_model(session, target, transition, reference=reference, path=path).forward
+    forward = run_model(session, target, Options(transition, reference)).forward
     if forward.run.interrupted:
         raise KeyboardInterrupt
     return forward

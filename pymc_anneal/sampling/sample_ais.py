@@ -29,6 +29,7 @@ from pymc_anneal.pipeline.choose_reference import (
 )
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import check_not_resampled, resolve_reverse
@@ -260,13 +261,8 @@ def sample_ais(
     backward_from = resolve_reverse(reverse_from, target.compiled)
     check_not_resampled(backward_from, settings)
     prepared = time.perf_counter()
-    choices: dict[str, Any] = {
-        "transition": kernel,
-        "reference": reference,
-        "path": chosen_path,
-        "moments_from": _moment_draws(moments_from, target.compiled),
-        "reverse_from": backward_from,
-    }
+    given = _moment_draws(moments_from, target.compiled)
+    options = Options(kernel, reference, chosen_path, given, backward_from)
     with (
         calls_on(compiled, executor, cores) as block_executor,
         open_session(
@@ -276,11 +272,11 @@ def sample_ais(
             executor=block_executor,
             checkpoint=checkpoint,
             progressbar=progressbar,
-            choices=choices,
+            choices=options.fingerprint(),
         ) as session,
     ):
         session.meter.add("Model", 0, prepared - begin)
-        stages = run_model(session, target, **choices)
+        stages = run_model(session, target, options)
     result = build_result(session, stages, time.perf_counter() - begin)
     if warnings:
         found = log_evidence(result)
