@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "evidence": "base annealing",
     "evidence.bridge_sampling": "model adaptation",
     "evidence.bridge_proposals": "model paths adaptation",
+    "evidence.draws_audit": "model adaptation",
     "evidence.mode_audit": "model adaptation",
     "evidence.posterior_density": "model paths",
     "adaptation": "base model paths transitions annealing",

@@ -97,7 +97,8 @@ def pareto_k(log_weight: np.ndarray) -> float:
     if _IS_TREE:
         from arviz_stats.base import array_stats
 
-        return float(array_stats.psislw(-log_weight)[1])  # takes the negative of log weights
+        with np.errstate(over="ignore"):  # of tails that are far from any Pareto distribution
+            return float(array_stats.psislw(-log_weight)[1])  # takes the negative of log weights
     return float(az.psislw(log_weight)[1])
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
-from pymc_anneal.adaptation.fitted_reference import FittedReference, membership
+from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container, draws_ess, draws_rhat
 from pymc_anneal.base.contracts import NanDensityError
@@ -34,9 +34,9 @@ from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
+from pymc_anneal.evidence.draws_audit import doubt_modes
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MAX_RHAT
-from pymc_anneal.evidence.mode_audit import audit_draws, describe_position
 from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
@@ -45,7 +45,7 @@ from pymc_anneal.model.recent import as_compiled
 Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
 
 # Draws to which a mixture is fitted, and share of a mode on which the chains have to agree.
-_FITTED, _LEAST_SHARE = 512, 0.01
+_FITTED = 512
 
 # Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
 _LARGE_MEAN = 0.2
@@ -126,7 +126,9 @@ def bridge_evidence(
             log_forward, log_reverse = from_normal(log_density, first, second, rng, symmetric)
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
-    doubts = _doubt_draws(compiled, fitted, draws, draws_rhat(log_reverse))
+    doubts = doubt_modes(compiled, fitted, draws, "the chains missed it")
+    if not (rhat := draws_rhat(log_reverse)) < MAX_RHAT:
+        doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
     found = _log_evidence(estimate, log_forward, target_mcse, doubts, compiled.notes)
     found = replace(found, data_hash=hash_data(compiled.observed_data()))
     if warnings:
@@ -149,24 +151,6 @@ def _explaining_nan(compiled: CompiledModel) -> Iterator[None]:
         yield
     except NanDensityError as error:
         raise ValueError(compiled.explain_nan(error.position)) from error
-
-
-def _doubt_draws(
-    compiled: CompiledModel, fitted: FittedReference, draws: np.ndarray, rhat: float
-) -> list[str]:
-    """Name signs that the draws, shape ``(chains, draws, d)``, are not of the posterior."""
-    flat = draws.reshape(-1, draws.shape[2])
-    weight = np.full(len(flat), 1 / len(flat))
-    doubts = audit_draws(fitted, flat, weight).doubts(compiled, "the chains missed it")
-    if not rhat < MAX_RHAT:
-        doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
-    member = membership(fitted.path, flat, fitted.modes).reshape(*draws.shape[:2], -1)
-    for mode, centre in enumerate(fitted.centres):
-        held = _LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE
-        if held and not draws_rhat(member[:, :, mode]) < MAX_RHAT:
-            where = describe_position(compiled, centre)
-            doubts.append(f"the chains disagree on the share of the mode at {where}")
-    return doubts
 
 
 def _check_size(shape: tuple[int, ...]) -> None:

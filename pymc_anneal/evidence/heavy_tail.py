@@ -42,10 +42,23 @@ def ais_with_tail(
     estimate = ais(log_weight, population_size)
     units = population_means(log_weight, population_size)
     k = weight_pareto_k(units)
-    if not k > _INFINITE_VARIANCE or not np.isfinite(estimate.mcse):
-        return estimate, k
-    wider = np.hypot(estimate.mcse, np.log1p(missing_share(units, k)))
-    return estimate._replace(mcse=float(wider)), k
+    return estimate._replace(mcse=error_with_tail(estimate.mcse, units, k)), k
+
+
+def error_with_tail(mcse: float, log_weight: np.ndarray, k: float) -> float:
+    """Return the error of the log of a mean of weights, wider if their tail has shape ``k > 1/2``.
+
+    Parameters
+    ----------
+    mcse
+        The error by the variance of the weights, in nats.
+    log_weight : ndarray, any shape
+    k
+        Shape of their tail.
+    """
+    if not k > _INFINITE_VARIANCE or not np.isfinite(mcse):
+        return mcse
+    return float(np.hypot(mcse, np.log1p(missing_share(log_weight, k))))
 
 
 def estimate_with_tail(

@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from pymc_anneal.base.arviz_compat import draws_ess, draws_rhat
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
+from pymc_anneal.evidence.heavy_tail import error_with_tail
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
 # R-hat above which chains have not converged: between 1.01, which Vehtari et al. (2021) recommend
@@ -33,7 +34,7 @@ class MeanRatio(NamedTuple):
     ----------
     log_mean : float
     mcse : float
-        Monte Carlo standard error.
+        Monte Carlo standard error, with what a heavy tail leaves out (`heavy_tail.py`).
     ess : float
         Effective sample size: independent draws of even ratios that have the same error.
     pareto_k : float
@@ -95,11 +96,12 @@ def mean_ratio(log_ratio: np.ndarray) -> MeanRatio:
         return MeanRatio(log_mean, 0.0, float(ratio.size), -np.inf, 1.0)
     relative_variance = ratio.var() / ratio.mean() ** 2
     rse_squared = relative_variance / draws_ess(ratio)
+    tail = weight_pareto_k(log_ratio)
     return MeanRatio(
         log_mean=log_mean,
-        mcse=float(np.sqrt(np.log1p(rse_squared))),
+        mcse=error_with_tail(float(np.sqrt(np.log1p(rse_squared))), log_ratio, tail),
         ess=float(draws_ess(ratio) / (1 + relative_variance)),
-        pareto_k=weight_pareto_k(log_ratio),
+        pareto_k=tail,
         rhat=draws_rhat(ratio) if len(ratio) > 1 else 1.0,
     )
 

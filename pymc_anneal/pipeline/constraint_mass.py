@@ -81,7 +81,7 @@ def estimate_mass(
     slacks = _slacks(slack, fitted)
     inside = _inside(slacks)
     if _ess(inside) * inside.mean() * counted.size / fitted.size >= _COUNTED:
-        return _counted(_inside(_slacks(slack, counted)))
+        return count_mass(slack, counted)
     scale = slacks.std(axis=(0, 1))
     terms = Partial(_bind_terms(log_density, slack), np.where(scale > 0, scale, 1.0))  # type: ignore[no-untyped-call]
     fit, start = (GivenDraws(part, lambda seed, rows: rows) for part in (fitted, counted))
@@ -113,6 +113,11 @@ def _inside(slacks: np.ndarray) -> np.ndarray:
 
 def _ess(inside: np.ndarray) -> float:
     return draws_ess(inside) if np.ptp(inside) else float(inside.size)
+
+
+def count_mass(slack: Slack, draws: np.ndarray) -> Mass:
+    """Return the share of draws, shape ``(chains, n, d)``, that lie in a region."""
+    return _counted(_inside(_slacks(slack, draws)))
 
 
 def _counted(inside: np.ndarray) -> Mass:

@@ -17,9 +17,11 @@ import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
+from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.prior_change import PriorChange, change_data, change_distribution
 from pymc_anneal.model.recent import as_compiled
@@ -83,13 +85,15 @@ def prior_sensitivity(
     """
     compiled = as_compiled(model)
     _check_unrestricted(compiled)
-    values, chains = _values(idata, compiled)
+    draws = grouped_draws(idata, compiled)
+    values, chains = compiled.constrain(draws.reshape(-1, compiled.ndim)), len(draws)
+    of_draws = judge_draws(idata, compiled, draws, np.random.SeedSequence(0))
     rows = {}
     for name, label, change in _changes(compiled, priors):
         change.check_support(name)
         rows[name, label] = mean_ratio(change.log_ratio(values).reshape(chains, -1))
     table = pd.DataFrame(
-        [_row(ratio) for ratio in rows.values()],
+        [_row(ratio, of_draws) for ratio in rows.values()],
         index=pd.MultiIndex.from_tuples(list(rows), names=["variable", "prior"]),
     )
     return table if against is None else _against(table, idata, against)
@@ -101,12 +105,6 @@ def _check_unrestricted(compiled: CompiledModel) -> None:
             "A transform maps onto a part of the prior's support, whose mass changes with the "
             "prior. Run sample_ais with each prior."
         )
-
-
-def _values(idata: Container, compiled: CompiledModel) -> tuple[dict[str, np.ndarray], int]:
-    """Return the free variables at the draws, shapes ``(n, ...)``, and the number of chains."""
-    draws = grouped_draws(idata, compiled)
-    return compiled.constrain(draws.reshape(-1, compiled.ndim)), len(draws)
 
 
 def _changes(
@@ -139,8 +137,11 @@ def _labelled(wanted: Any) -> dict[Any, Any]:
     return dict(enumerate(wanted))
 
 
-def _row(ratio: MeanRatio) -> dict[str, Any]:
+def _row(ratio: MeanRatio, of_draws: Mapping[str, Verdict]) -> dict[str, Any]:
     lower, upper = ratio.interval
+    verdict = ratio.verdict(_REMEDY)
+    if of_draws:
+        verdict = combined_verdict({**of_draws, "ratios": verdict})
     return {
         "log_ratio": ratio.log_mean,
         "mcse": ratio.mcse,
@@ -148,7 +149,7 @@ def _row(ratio: MeanRatio) -> dict[str, Any]:
         "upper": upper,
         "ess": ratio.ess,
         "pareto_k": ratio.pareto_k,
-        "verdict": str(ratio.verdict(_REMEDY)),
+        "verdict": str(verdict),
     }
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.base.arviz_compat import Container, has_group
+from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K
+from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.point_density import posterior_density_at
 from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
@@ -27,7 +28,6 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.compare_models import LogBayesFactor
-from pymc_anneal.results.log_evidence import log_evidence
 
 # Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.
 _PRIOR_DRAWS = 10_000
@@ -88,10 +88,12 @@ def savage_dickey(
     compiled.require_normalised("The Savage-Dickey ratio")
     point = locate_null(compiled, null)
     draws = grouped_draws(idata, compiled)
-    prior = _prior_density(compiled, point, seed_sequence(random_seed), draws)
+    seed = seed_sequence(random_seed)
+    prior = _prior_density(compiled, point, seed, draws)
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
     verdict = posterior.verdict("compare two models instead, each with its own run")
-    found = combined_verdict({**_of_draws(idata), "ratio": verdict})
+    of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
+    found = combined_verdict({**of_draws, "ratio": verdict})
     return _factor(prior, posterior.density, found)
 
 
@@ -101,14 +103,6 @@ def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBaye
     half = posterior.interval[1] - posterior.log_mean
     half = float(np.hypot(half, prior.interval[1] - prior.log_mean))
     return LogBayesFactor(value, mcse, (value - half, value + half), verdict)
-
-
-def _of_draws(idata: Container) -> dict[str, Verdict]:
-    """Return the verdict on the draws, if they come with one."""
-    if not has_group(idata, "evidence"):
-        return {}
-    verdict = log_evidence(idata).verdict
-    return {"draws": verdict} if verdict.status == "do not trust" else {}
 
 
 def _prior_density(

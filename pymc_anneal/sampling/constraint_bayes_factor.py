@@ -8,7 +8,7 @@ without the restriction, which encompasses it,
 (Klugkist, Laudy & Hoijtink 2005, eq. 9): one run of the encompassing model serves all constraints.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,14 +23,15 @@ from pymc_anneal.base.arguments import check_target
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
+from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.constraints import Between, Increasing, compile_slack
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
-from pymc_anneal.pipeline.constraint_mass import Mass, Slack, estimate_mass
+from pymc_anneal.pipeline.constraint_mass import Mass, Slack, count_mass, estimate_mass
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
@@ -132,9 +133,12 @@ def constraint_bayes_factor(
             found = estimate_mass(session, log_density, slack, draws, kernel)
             return found._replace(evaluations=found.evaluations + session.meter.evaluations)
 
-    posterior = mass(
-        grouped_draws(idata, compiled), _log_density(_log_posterior, compiled), seed_posterior
-    )
+    given = grouped_draws(idata, compiled)
+    of_draws = judge_draws(idata, compiled, given, spawned(seed_posterior, 0))
+    if of_draws:  # no run is worth starting from them
+        posterior = count_mass(slack, given)
+    else:
+        posterior = mass(given, _log_density(_log_posterior, compiled), seed_posterior)
     if exact is None:
         draws = compiled.sample_prior(seed_start, _PRIOR_DRAWS)
         prior = mass(
@@ -144,7 +148,7 @@ def constraint_bayes_factor(
         )
     else:
         prior = Mass(exact, 0.0, Verdict("trust"))
-    found = _factor(posterior, prior)
+    found = _factor(posterior, prior, of_draws)
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor of the constraint")
     return found
@@ -210,7 +214,7 @@ def _exact_mass(
     return None if known is None else known(compiled)
 
 
-def _factor(posterior: Mass, prior: Mass) -> LogBayesFactor:
+def _factor(posterior: Mass, prior: Mass, of_draws: Mapping[str, Verdict]) -> LogBayesFactor:
     value = posterior.log_mass - prior.log_mass
     mcse = float(np.hypot(posterior.mcse, prior.mcse))
     half = float(norm.ppf(0.975)) * mcse
@@ -219,7 +223,7 @@ def _factor(posterior: Mass, prior: Mass) -> LogBayesFactor:
         mcse=mcse,
         interval=(value - half, value + half) if np.isfinite(mcse) else (-np.inf, np.inf),
         verdict=combined_verdict(
-            {"posterior mass": posterior.verdict, "prior mass": prior.verdict}
+            {**of_draws, "posterior mass": posterior.verdict, "prior mass": prior.verdict}
         ),
         evaluations=posterior.evaluations + prior.evaluations,
     )

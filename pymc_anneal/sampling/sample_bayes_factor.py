@@ -20,14 +20,14 @@ import pymc as pm
 from scipy.stats import norm
 
 from pymc_anneal.base.arguments import check_target
-from pymc_anneal.base.arviz_compat import Container, draws_ess, has_group
+from pymc_anneal.base.arviz_compat import Container, draws_ess
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
-from pymc_anneal.evidence.heavy_tail import ais_with_tail
+from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.mean_ratio import mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
@@ -48,7 +48,6 @@ from pymc_anneal.pipeline.from_draws import (
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
 from pymc_anneal.results.compare_models import LogBayesFactor
-from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Least number of particles, over all chains.
@@ -229,23 +228,21 @@ class _Between:
         """Go from the first model to the second, and look for what the particles missed there."""
         run = self._run()
         ratio = mean_ratio(run.log_weight)
-        # With an infinite variance the spread of the weights understates the error.
-        mcse = max(ratio.mcse, ais_with_tail(run.log_weight)[0].mcse)
         flat = run.position.reshape(-1, run.position.shape[2])
         _, position = self.chosen.coordinates.positions(flat)
         seed = self.session.seeds.audit
         compiled = self.chosen.coordinates.models[1]
         audit = audit_end(compiled, position, run.log_weight.ravel(), self._is_outside, seed)
         verdicts = {
-            **_of_draws(self.containers),
+            **self._of_draws(),
             "the particles": Verdict("do not trust", tuple(audit.doubts))
             if audit.doubts
             else _FINE,
             "the weights": ratio.verdict(_REMEDY),
-            "the error": _missed(mcse, self.session.settings.target_mcse),
+            "the error": _missed(ratio.mcse, self.session.settings.target_mcse),
         }
         evaluations = 2 * self.session.meter.evaluations + audit.evaluations
-        return _Ratio(ratio.log_mean, mcse, verdicts, run.barrier, evaluations)
+        return _Ratio(ratio.log_mean, ratio.mcse, verdicts, run.barrier, evaluations)
 
     def both_ways(self) -> _Ratio:
         """Go from each model to the other, and combine both directions."""
@@ -260,12 +257,25 @@ class _Between:
         estimate = bar(forward, back, ess_r)
         mcse = estimate.mcse(ess_r, ess_f)
         verdicts = {
-            **_of_draws(self.containers),
+            **self._of_draws(),
             "the two directions": _agreement(forward, back, ess_r, ess_f),
             "the error": _missed(mcse, self.session.settings.target_mcse),
         }
         total = 2 * self.session.meter.evaluations
         return _Ratio(estimate.log_evidence, mcse, verdicts, run.barrier, total)
+
+    def _of_draws(self) -> dict[str, Verdict]:
+        """Return the verdicts on the draws of both ends, as far as they are doubtful."""
+        found: dict[str, Verdict] = {}
+        models = self.space.first, self.space.second
+        seeds = self.session.seeds.witnesses.spawn(2)
+        for place, idata, model, seed in zip(
+            ("start", "end"), self.containers, models, seeds, strict=True
+        ):
+            if idata is not None:
+                judged = judge_draws(idata, model, grouped_draws(idata, model), seed)
+                found |= {f"the {name} ({place})": verdict for name, verdict in judged.items()}
+        return found
 
     def _run(self) -> RunFromDraws:
         coordinates = self.chosen.coordinates
@@ -325,17 +335,6 @@ def _missed(mcse: float, target: float) -> Verdict:
     times = (mcse / target) ** 2
     reason = f"{mcse:.3g} nats, above the target {target:.3g}; take {times:.1f} times the draws"
     return Verdict("more draws needed", (reason,))
-
-
-def _of_draws(containers: list[Any]) -> dict[str, Verdict]:
-    """Return the verdicts on the runs that the draws come from, if they are doubtful."""
-    found = {}
-    for number, idata in enumerate(containers):
-        if idata is not None and has_group(idata, "evidence"):
-            verdict = log_evidence(idata).verdict
-            if verdict.status == "do not trust":
-                found[f"the draws ({'start' if number == 0 else 'end'})"] = verdict
-    return found
 
 
 def _log_bayes_factor(ratio: _Ratio, sign: float, spent: int) -> LogBayesFactor:

@@ -45,6 +45,20 @@ class TestMeanRatio:
         assert b.log_mean - a.log_mean == pytest.approx(700.0)
         assert b[1:] == pytest.approx(a[1:], rel=1e-9)
 
+    def test_a_heavy_tail_counts_in_the_error(self) -> None:
+        # Of those that the tail does not already give away, more than three plain errors off.
+        plain, wide = list[bool](), list[bool]()
+        for seed in range(400):
+            ratio = stats.genpareto(0.7).rvs((4, 500), random_state=seed)
+            found = mean_ratio(np.log(ratio))
+            own = np.sqrt(np.log1p(ratio.var() / ratio.mean() ** 2 / draws_ess(ratio)))
+            if 0.5 < found.pareto_k <= 0.7:
+                off = abs(found.log_mean + np.log(0.3))
+                plain.append(off > 3 * own)
+                wide.append(off > 3 * found.mcse)
+        assert np.mean(plain) > 0.08
+        assert np.mean(wide) < 0.05
+
     def coverage(self, factor: float = 1.0) -> float:
         found = [mean_ratio(ratios(seed)) for seed in range(300)]
         error = np.array([abs(f.log_mean - TRUTH) for f in found])

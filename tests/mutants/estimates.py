@@ -101,7 +101,7 @@ ROWS: Rows = [
         "evidence/heavy_tail",
         "tests/evidence/test_heavy_tail.py tests/results/test_container.py",
         [
-            ("np.hypot(estimate.mcse, np.log1p(missing_share(units, k)))", "estimate.mcse"),
+            ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
             ("(1 - min(k, _LARGEST)) * mean", "(1 + min(k, _LARGEST)) * mean"),
         ],
     ),
@@ -261,6 +261,16 @@ ROWS: Rows = [
             ("return (found.bias / (HARMLESS_BIAS * mcse)) ** 2", "return found.bias / (HARMLESS_BIAS * mcse)"),
             ("trial.seconds / (trial.steps * trial.particles)", "trial.seconds / trial.steps"),
             ("growth = max(growth, variance)", "growth = max(growth, 1.0)"),
+        ],
+    ),
+    (
+        "evidence/draws_audit",
+        "tests/evidence/test_draws_audit.py",
+        [
+            ("if is_log_concave(compiled):", "if False:"),
+            ("_LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE", "False"),
+            ('if verdict.status == "do not trust" else {}', "if False else {}"),
+            ("look_for_missed_modes(compiled, draws, seed)", "()"),
         ],
     ),
     (
