@@ -98,7 +98,8 @@ def factor() -> Any:
 
 def sample(model: Callable[[], pm.Model] = regression, **settings: Any) -> Any:
     """Run `sample_ais` small, from the prior unless told otherwise."""
-    return pma.sample_ais(model=model(), **SMALL | {"reference": "prior"} | settings)
+    quiet = {"reference": "prior", "warnings": False}
+    return pma.sample_ais(model=model(), **SMALL | quiet | settings)
 
 
 def squared() -> Any:

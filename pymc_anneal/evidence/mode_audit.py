@@ -76,12 +76,16 @@ class ModeAudit:
         return np.asarray(self.share / (self.share + rest))
 
     def doubts(self, compiled: CompiledModel, advice: str) -> list[str]:
-        """Name the modes that the draws missed, and say what to do."""
+        """Name the largest mode that the draws missed, and say what to do."""
+        missed = np.flatnonzero(self.missed)
+        if not len(missed):
+            return []
+        j = missed[self.share[missed].argmax()]
+        others = f" ({len(missed) - 1} more were missed too)" if len(missed) > 1 else ""
         return [
             f"a mode at {describe_position(compiled, self.centre[j])} holds {self.share[j]:.2g} +- "
             f"{self.share_mcse[j]:.1g} of the evidence by importance sampling, and "
-            f"{self.among_draws[j]:.2g} of the draws: {advice}"
-            for j in np.flatnonzero(self.missed)
+            f"{self.among_draws[j]:.2g} of the draws{others}: {advice}"
         ]
 
 

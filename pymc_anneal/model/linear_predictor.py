@@ -8,11 +8,12 @@ Of regressions, varying effects, Gaussian processes and random walks, the log li
 with latent variables ``u`` whose prior is normal and independent of the other variables, ``theta``:
 latent Gaussian models (Rue, Martino & Chopin 2009, section 1.1) in non-centred coordinates. The
 graph of a model names candidates for ``u`` and ``eta``; that ``eta`` is linear and ``l`` a sum over
-its entries is checked at draws of the prior.
+its entries is checked at draws of the prior. That ``l`` is concave is proved from the graph or not
+claimed (`log_concavity.py`).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -30,6 +31,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.location_scale import is_standard_normal
+from pymc_anneal.model.log_concavity import is_log_concave_in
 from pymc_anneal.model.map_rows import map_positions
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.parents import known_values
@@ -65,7 +67,7 @@ class LinearPredictor:
     mean, scale : ndarray, shape (k,)
         Of the prior of ``u``.
     log_concave : bool
-        Whether the log likelihood is a concave function of ``eta`` at draws of the prior.
+        Whether the log likelihood is known to be a concave function of ``eta``.
     """
 
     names: tuple[str, ...]
@@ -194,7 +196,7 @@ def _try(
         columns=columns,
         mean=np.concatenate([latent.mean for latent in latents]),
         scale=np.concatenate([latent.scale for latent in latents]),
-        log_concave=True,
+        log_concave=all(map(is_log_concave_in, observed, cuts)),
         _variables=compiled.variables,
         _predictors=predictors,
         _terms=jaxify([*inputs, *model.value_vars], _graphs(compiled, terms)),
@@ -261,7 +263,7 @@ def _if_sum(found: LinearPredictor, draws: np.ndarray) -> LinearPredictor | None
     of_entries, along = map(np.asarray, jax.jit(jax.vmap(curvatures))(draws))
     if not _agree(of_entries * signs, along, np.abs(of_entries).max()):
         return None
-    return replace(found, log_concave=bool((of_entries <= 0).all()))
+    return found
 
 
 def _agree(expected: np.ndarray, found: np.ndarray, size: Any) -> bool:

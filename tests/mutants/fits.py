@@ -4,6 +4,18 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "model/log_concavity",
+        "tests/model/test_log_concavity.py",
+        [
+            ("(ps.TrueDiv, 1): _SCALED", "(ps.TrueDiv, 1): _AFFINE | _SCALED"),
+            ("(ps.Add, 1): _AFFINE", "(ps.Add, 1): _AFFINE | _SCALED"),
+            ("operation is ps.Mul and _is_half(node.inputs[1 - place])", "operation is ps.Mul"),
+            ("if len(dependent) != 1 or dependent[0] >= len(concave)", "if not dependent or dependent[0] >= len(concave)"),
+            ("distributions.GammaRV: (set(), _SCALE)", "distributions.GammaRV: (_SCALE, _SCALE)"),
+            ("form_of(other, eta) is Form.LOG_AFFINE", "True"),
+        ],
+    ),
+    (
         "adaptation/peak_mass",
         "tests/adaptation/test_peak_mass.py",
         [
