@@ -187,6 +187,7 @@ def _scalars(session: Session, stages: Stages, seconds: float) -> dict[str, floa
     pilot, plan = forward.pilot, forward.plan
     evaluations = spent_evaluations(stages.choices, pilot) + forward.evaluations
     evaluations += stages.hearing.evaluations if stages.hearing else 0
+    evaluations += stages.configurations.evaluations if stages.configurations else 0
     return {
         "steps": last.steps,
         "particles": forward.run.log_weight.size,
