@@ -99,10 +99,21 @@ class TestWitness:
 
 
 class TestSentence:
-    def test_of_a_complete_search(self, result) -> None:
-        assert str(pma.log_evidence(result).verdict).startswith(
-            "trust: configurations more than two changes of discrete variables away from the "
+    def test_of_a_complete_search(self, monkeypatch) -> None:
+        class Found:
+            number, log_evidence, pairs, every, complete = 7, -1.0, True, False, True
+
+        monkeypatch.setattr(look, "explain_no_search", lambda *args: "")
+        compiled = pma.compile_model(ising(2).build())
+        said = look.say_what_configurations_left_out(None, compiled, Found, -0.5)
+        assert said == (
+            "configurations more than two changes of discrete variables away from the 7 that were "
+            "weighed may be missed"
         )
+        Found.pairs, Found.complete = False, False
+        said = look.say_what_configurations_left_out(None, compiled, Found, -0.5)
+        assert "more than a change of" in said
+        assert "weighed, which hold 0.61 of the evidence, may" in said
 
     def test_of_all_there_are(self, monkeypatch) -> None:
         class Every:
