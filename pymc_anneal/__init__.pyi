@@ -65,6 +65,7 @@ from .transitions.generalized_hmc import GeneralizedHMC
 from .transitions.gibbs import Gibbs
 from .transitions.hmc import HMC
 from .transitions.independence import IndependenceMetropolis
+from .transitions.joint_flip import JointFlip
 from .transitions.mala import MALA
 from .transitions.on_coordinates import BlockTransition
 from .transitions.random_walk import RandomWalkMetropolis
@@ -89,6 +90,7 @@ __all__ = [
     "HMC",
     "Increasing",
     "IndependenceMetropolis",
+    "JointFlip",
     "KernelState",
     "LogBayesFactor",
     "LogEvidence",

@@ -227,6 +227,10 @@ WALK = pma.DiscreteRandomWalk([3], 1.0, 2, 1.5)
 ON_RATE = pma.BlockTransition(pma.HMC(0.9, 2, 0.7), [2])
 
 
+FLIP = pma.JointFlip(MIXED_COORDINATES, MIXED_SUPPORT, [2], n_steps=2)
+FLIP_ALONE = pma.JointFlip([4, 0, 1], [(0, 1), (0, 1), (3, 5)], n_steps=1)
+
+
 # On the mixed target.
 DISCRETE_TRANSITIONS = [
     Case("gibbs", "Gibbs", lambda: GIBBS),
@@ -236,6 +240,8 @@ DISCRETE_TRANSITIONS = [
         "DiscreteRandomWalk",
         lambda: pma.DiscreteRandomWalk([4, 0, 3, 1], 1.3, 1, np.array([0.5, 0.8, 1.5, 1.0])),
     ),
+    Case("joint_flip", "JointFlip", lambda: FLIP),
+    Case("flip_alone", "JointFlip", lambda: FLIP_ALONE),
     Case("on_coordinates", "BlockTransition", lambda: ON_RATE),
     Case("composition", "Composition", lambda: pma.Composition([ON_RATE, GIBBS, WALK])),
     Case(

@@ -26,6 +26,7 @@ SCHEDULE_MODULES = {
 ROOT = Path(__file__).parent
 # Classes with a contract of their own, in which their names stand.
 ELSEWHERE = {
+    "ConfigurationMixture": "paths/test_configuration_mixture.py",  # of discrete coordinates
     "ConditionalPath": "paths/test_paths.py",  # its positions are those of the other coordinates
     "GaussianPath": "paths/test_gaussian.py",
     "GeometricRBMPath": "rbm/test_paths.py",

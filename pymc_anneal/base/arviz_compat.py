@@ -114,4 +114,6 @@ def draws_rhat(values: np.ndarray) -> float:
 
 def posterior_summary(data: Container, **kwargs: Any) -> Any:
     """Return ArviZ's table of the posterior, a ``pandas.DataFrame``."""
-    return az.summary(data, **kwargs)
+    # Draws that are all as far from their median (a binary variable of mean 1/2) have no R-hat.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return az.summary(data, **kwargs)

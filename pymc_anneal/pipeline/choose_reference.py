@@ -2,6 +2,7 @@
 
 from typing import Literal, TypeAlias
 
+from pymc_anneal.adaptation.configurations import Configurations
 from pymc_anneal.adaptation.fit_reference import laplace_reference
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
@@ -9,6 +10,7 @@ from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.check_reference import check_agreement
 from pymc_anneal.pipeline.fitted_mixture import choose_mixture, may_have_mixture
+from pymc_anneal.pipeline.look_at_configurations import start_from_configurations
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
@@ -56,6 +58,7 @@ def choose_reference(
     transition: Transition,
     reference: ReferenceName | Reference,
     surveyed: RunCandidate | None = None,
+    configurations: Configurations | None = None,
 ) -> Choice:
     """Choose the reference of a run.
 
@@ -73,6 +76,8 @@ def choose_reference(
         As :func:`sample_ais` takes it.
     surveyed
         The run from the prior with a survey as its pilot, if there was one.
+    configurations
+        Configurations of the discrete variables, if there are any and they were looked for.
 
     Returns
     -------
@@ -87,6 +92,8 @@ def choose_reference(
     """
     if is_prior(reference):
         return Choice(prior, {})
+    if reference == "auto" and configurations is not None:
+        return start_from_configurations(session, compiled, prior, transition, configurations)
     if reference == "auto" and not may_have_mixture(compiled):
         return Choice(prior, {})
     compiled.require_normalised("A reference other than the prior")

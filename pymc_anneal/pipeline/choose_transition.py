@@ -1,10 +1,11 @@
 """Choice of the transition, with kernels for discrete variables where a model has them.
 
 The continuous variables are moved by a kernel of their own, given the discrete ones; then those of
-few values by Gibbs sweeps, and the other whole numbers by random walks. A model of which a part
-has no gradient moves by a random walk unless another kernel is given. Coordinates with supports
-of about the same size share a Gibbs kernel, which evaluates as many values for each of them as the
-largest support has.
+few values by Gibbs sweeps, and the other whole numbers by random walks. Where there are not too
+many, one or two of few values change together with the continuous ones besides. A model of which a
+part has no gradient moves by a random walk unless another kernel is given. Coordinates with
+supports of about the same size share a Gibbs kernel, which evaluates as many values for each of
+them as the largest support has.
 """
 
 import warnings
@@ -18,7 +19,7 @@ from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.derivatives import NO_GRADIENT
+from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
@@ -26,6 +27,7 @@ from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
 from pymc_anneal.transitions.generalized_hmc import GeneralizedHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
+from pymc_anneal.transitions.joint_flip import JointFlip
 from pymc_anneal.transitions.mala import MALA
 from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
@@ -41,6 +43,10 @@ TRANSITIONS: Mapping[str, Callable[[], Transition]] = {
 
 # Largest support for Gibbs: above it a sweep of all values costs more than a random walk.
 _MAX_VALUES = 32
+# Entries of few values of which any two may change together: a pair of more is met too seldom.
+_MAX_FLIPPED = 32
+# Real coordinates that are drawn anew with them; a curvature of more takes longer than all else.
+_MAX_REDRAWN = 16
 
 
 def default_transition(
@@ -93,6 +99,7 @@ def default_transition(
     rest = _coordinates(v for v in compiled.variables if not v.discrete)
     parts: list[Transition] = [BlockTransition(kernel, rest)] if rest else []
     parts += _gibbs_kernels(compiled.discrete)
+    parts += _joint_flips(compiled, rest)
     walking = _coordinates(v for v in compiled.discrete if not _has_few_values(v))
     parts += [DiscreteRandomWalk(walking)] if walking else []
     return parts[0] if len(parts) == 1 else Composition(parts)
@@ -205,6 +212,22 @@ def _gibbs_kernels(variables: tuple[FreeVariable, ...]) -> list[Gibbs]:
         Gibbs([j for j, _ in group], [bounds for _, bounds in group])
         for _, group in sorted(groups.items())
     ]
+
+
+def _joint_flips(compiled: CompiledModel, rest: list[int]) -> list[JointFlip]:
+    """Return the kernel that changes two entries, or one with the continuous coordinates."""
+    few = [
+        (j, bounds)
+        for variable in filter(_has_few_values, compiled.discrete)
+        for j, bounds in enumerate(variable.support or (), start=variable.start)
+        if bounds[1] > bounds[0]
+    ]
+    smooth = compiled.derivatives.order == SMOOTH
+    redrawn = rest if smooth and len(rest) <= _MAX_REDRAWN else []
+    if not few or len(few) > _MAX_FLIPPED or (len(few) == 1 and not redrawn):
+        return []
+    coordinates, support = zip(*few, strict=True)
+    return [JointFlip(coordinates, support, redrawn)]
 
 
 def _coordinates(variables: Iterable[FreeVariable]) -> list[int]:

@@ -111,7 +111,7 @@ def choose_mixture(
     if fitted.discrepancy <= NEAR:
         by_proposals = compiled.costly and session.settings.free_transition
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
-        found = _pilot_by_proposals(pilot, fitted) if near else _pilot_of_fit(pilot, fitted)
+        found = _pilot_by_proposals(pilot, fitted) if near else pilot_of_fit(pilot, fitted)
         return Choice(replace(mixture, pilot=found), {})
     price = _PRICE_OF_UNMET if whatever else 1.0
     budget = np.inf if insist else price * _pilot_budget(session, surveyed)
@@ -210,7 +210,7 @@ def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:
 
 
 @double_precision
-def _pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
+def pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
     """Return what a pilot from the mixture would find, without moves of its own.
 
     The mixture is so near to the posterior that the transition tuned for the posterior serves the
@@ -235,7 +235,7 @@ def _pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
 @double_precision
 def _pilot_by_proposals(survey: Pilot, fitted: FittedReference) -> Pilot:
     """Return what a pilot from the mixture would find with proposals from it as transitions."""
-    found = _pilot_of_fit(survey, fitted)
+    found = pilot_of_fit(survey, fitted)
     at_target, at_draws = fitted.log_ratio_particles, fitted.log_ratio_draws
     log_accept = np.minimum(at_draws[: len(at_target)] - at_target, 0.0)
     rejected = np.clip(1 - np.exp(log_accept).mean(), _STAY, 1 - _STAY)

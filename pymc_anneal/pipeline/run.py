@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 import xarray as xr
 
+from pymc_anneal.adaptation.configurations import Configurations
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.evidence.ais import highest_log_evidence
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.audit import (
@@ -31,6 +33,13 @@ from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import choose_reference, is_surveyed
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.hear_witnesses import Hearing
+from pymc_anneal.pipeline.look_at_configurations import (
+    doubt_by_configurations,
+    hear_about_configurations,
+    look_at_configurations,
+    say_what_configurations_left_out,
+    witnesses_by_configurations,
+)
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
@@ -64,6 +73,8 @@ class Stages:
         Doubts of the audit.
     hearing : Hearing or None
         What the held-out particles of the survey said of the run; None without a survey.
+    configurations : Configurations or None
+        Those of the discrete variables, if they were looked for.
     witnesses : tuple of Witness
         Those that do not come with these results.
     limits : str
@@ -80,6 +91,7 @@ class Stages:
     audited: FittedReference | None = None
     doubts: tuple[str, ...] = ()
     hearing: Hearing | None = None
+    configurations: Configurations | None = None
     witnesses: tuple[Witness, ...] = ()
     limits: str = ""
 
@@ -121,12 +133,14 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
         target, surveyed = choose_coordinates(session, target, transition)
         session = replace(session, target=target)
     with explaining_nan(target):
+        found = look_at_configurations(session, target.compiled)
         references = choose_reference(
-            session, target.compiled, target.candidate(), transition, reference, surveyed
+            session, target.compiled, target.candidate(), transition, reference, surveyed, found
         )
         first, draws, back = references.chosen, options.moments_from, options.reverse_from
         paths = options.path.build(session, first, transition, draws)
         stages = run_candidate(session, paths.chosen, transition, references, paths, back)
+        stages = replace(stages, configurations=found)
         return stages if stages.forward.run.interrupted else _audited(session, target, stages)
 
 
@@ -145,6 +159,8 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the doubts of the witnesses, and what these could not see."""
     if session.settings.audit == "off":
         return replace(stages, limits=say_what_was_not_examined(session, target, None, None))
+    if target.compiled.discrete:
+        return _audited_by_configurations(session, target, stages)
     forward = stages.forward
     fitted, levels = fit_for_audit(session, target, forward), levels_of(forward)
     audit = audit_run(fitted, forward) if fitted else None
@@ -157,6 +173,22 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         hearing=hearing,
         witnesses=witnesses_of(levels),
         limits=say_what_was_not_examined(session, target, fitted, levels),
+    )
+
+
+def _audited_by_configurations(session: Session, target: ModelTarget, stages: Stages) -> Stages:
+    """Return the stages of a model with discrete variables with what its configurations say."""
+    forward, found, compiled = stages.forward, stages.configurations, target.compiled
+    hearing = hear_about_configurations(session, forward)
+    doubts = doubt_run(target, forward, None, hearing, None)
+    most = highest_log_evidence(forward.run.log_weight)
+    doubts += doubt_by_configurations(found, most)
+    return replace(
+        stages,
+        doubts=tuple(doubts),
+        hearing=hearing,
+        witnesses=witnesses_by_configurations(found),
+        limits=say_what_configurations_left_out(session, compiled, found, most),
     )
 
 

@@ -116,9 +116,9 @@ def sample_ais(
     reference : {"auto", "prior", "pilot", "laplace"} or Reference
         Density from which the path starts; one near the posterior makes the run shorter, and the
         estimate stays unbiased. "auto": the prior or a mixture fitted to the particles of a
-        survey, whichever is predicted to be cheaper; the prior for models with discrete variables,
-        for reverse runs, for paths other than "geometric" and "auto", and if there is nothing for a
-        pilot to tune.
+        survey, whichever is predicted to be cheaper; of discrete variables a mixture over
+        configurations, if few hold the mass, or else the prior. The prior too for reverse runs, for
+        paths other than "geometric" and "auto", and if there is nothing for a pilot to tune.
         "pilot": the mixture, whatever it costs. "laplace": the Gaussian at the posterior's mode.
         Or an object like those that :func:`fit_reference` returns.
     schedule : str, array or callable
@@ -131,7 +131,7 @@ def sample_ais(
         Markov kernel; "auto": HMC, or random-walk Metropolis if a part of the model has no gradient
         (a black box), or proposals from the reference (:class:`IndependenceMetropolis`) in
         coordinates whose gradients take long. Parameters of a kernel that are None are tuned by the
-        pilot. With a name, discrete variables are moved by :class:`Gibbs` and
+        pilot. With a name, discrete variables are moved by :class:`Gibbs`, :class:`JointFlip` and
         :class:`DiscreteRandomWalk` beside it; an object has to move them itself (see
         :func:`default_transition`).
     resample : "ess", float or None
@@ -188,7 +188,8 @@ def sample_ais(
         What looks for parts of the posterior that the run may have missed (``witnesses`` of
         :func:`log_evidence` names what did). "auto": held-out particles of the survey, climbs from
         draws of the prior, and multilevel splitting (Au & Beck 2001) where the density has no
-        second derivatives and five seconds are predicted to suffice. "levels": multilevel splitting
+        second derivatives and five seconds are predicted to suffice; configurations of discrete
+        variables, whose masses bound the evidence from below. "levels": multilevel splitting
         whatever it costs, some 1e5 to 1e6 evaluations; it needs no gradient and sees spikes inside
         the bulk, but goes with a survey: not with ``reference="prior"`` or discrete variables.
         "off": nothing, for a quick look. The time of a black box's fastest call decides for "auto",

@@ -13,6 +13,7 @@ from pymc_anneal.transitions.generalized_hmc import GeneralizedHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
 from pymc_anneal.transitions.independence import IndependenceMetropolis
+from pymc_anneal.transitions.joint_flip import JointFlip
 from pymc_anneal.transitions.mala import MALA
 from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
@@ -24,6 +25,7 @@ __all__ = [
     "HMC",
     "DiscreteRandomWalk",
     "IndependenceMetropolis",
+    "JointFlip",
     "MALA",
     "BlockTransition",
     "GeneralizedHMC",

@@ -7,7 +7,8 @@ coordinate), or a lower triangular matrix of shape ``(d, d)``.
 
 import math
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Protocol, Self, TypeAlias
 
 import jax
@@ -217,6 +218,23 @@ def sweep(
 def with_coordinate(position: jax.Array, coordinate: Scalar, values: jax.Array) -> jax.Array:
     """Replace one coordinate, which may be traced, of positions of shape ``(n, d)``."""
     return jnp.where(jnp.arange(position.shape[1]) == coordinate, values[:, None], position)
+
+
+def merge_columns(whole: jax.Array, part: jax.Array, coordinates: Sequence[int]) -> jax.Array:
+    """Replace some columns of ``whole``, shape ``(n, d)``, by those of ``part``.
+
+    Runs of neighbouring columns are concatenated: XLA's scatter on the CPU is a loop over elements.
+    """
+    inside = set(coordinates)
+    pieces, taken = [], 0
+    for from_part, run in groupby(range(whole.shape[1]), key=inside.__contains__):
+        columns = list(run)
+        if from_part:
+            pieces.append(part[:, taken : taken + len(columns)])
+            taken += len(columns)
+        else:
+            pieces.append(whole[:, columns[0] : columns[-1] + 1])
+    return jnp.concatenate(pieces, axis=1) if pieces else whole
 
 
 def outside_support(path: Path, terms: PyTree) -> jax.Array:

@@ -6,7 +6,6 @@ leaves it invariant for every value of the rest leaves ``f_beta`` invariant.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ from pymc_anneal.base.contracts import (
     Transition,
     Tuning,
 )
+from pymc_anneal.transitions.metropolis import merge_columns
 
 
 @jax.tree_util.register_dataclass
@@ -140,20 +140,3 @@ class BlockTransition(Transition):
         inner, info = self.kernel.step(key, inner, conditional, beta)
         new = inner._replace(position=merge_columns(whole, inner.position, given))
         return new, info._replace(nan_position=merge_columns(whole, info.nan_position, given))
-
-
-def merge_columns(whole: jax.Array, part: jax.Array, coordinates: Sequence[int]) -> jax.Array:
-    """Replace some columns of ``whole``, shape ``(n, d)``, by those of ``part``.
-
-    Runs of neighbouring columns are concatenated: XLA's scatter on the CPU is a loop over elements.
-    """
-    inside = set(coordinates)
-    pieces, taken = [], 0
-    for from_part, run in groupby(range(whole.shape[1]), key=inside.__contains__):
-        columns = list(run)
-        if from_part:
-            pieces.append(part[:, taken : taken + len(columns)])
-            taken += len(columns)
-        else:
-            pieces.append(whole[:, columns[0] : columns[-1] + 1])
-    return jnp.concatenate(pieces, axis=1) if pieces else whole

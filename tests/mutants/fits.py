@@ -16,6 +16,44 @@ ROWS: Rows = [
         ],
     ),
     (
+        "adaptation/configurations",
+        "tests/adaptation/test_configurations.py",
+        [
+            ("pairs = True\n", "return\n"),
+            ("/ (count * (count - 1))", "/ (count * count * count)"),
+            ("mass = np.add.reduceat(ratio, first) / count", "mass = np.add.reduceat(ratio, first) / count.max()"),
+            ("< np.log(_REST)", "< 0"),
+            ("while len(self.log_mass) < self.most:\n            log_mass", "while True:\n            log_mass"),
+        ],
+    ),
+    (
+        "adaptation/conditional_peak",
+        "tests/adaptation/test_configurations.py",
+        [
+            ("better = found.log_density >= local.log_density[climbing]", "better = found.log_density >= -np.inf"),
+            ("0.5 * (np.log(2 * np.pi) - np.log(size))", "0.5 * (np.log(2 * np.pi) + np.log(size))"),
+            ("local.log_density[bad], local.slope[bad] = -np.inf, 0.0", "local.log_density[bad], local.slope[bad] = 0.0, 0.0"),
+        ],
+    ),
+    (
+        "paths/configuration_mixture",
+        "tests/paths/test_configuration_mixture.py",
+        [
+            ("np.linalg.slogdet(scale)[1]", "np.linalg.slogdet(scale)[0]"),
+            ("jnp.where(same.any(axis=1), found, -jnp.inf)", "found"),
+            ("rng.chisquare(nu, (draws, 1)) / nu", "rng.chisquare(nu, (draws, 1)) / (nu - 2)"),
+        ],
+    ),
+    (
+        "pipeline/look_at_configurations",
+        "tests/pipeline/test_look_at_configurations.py",
+        [
+            ("found.log_evidence - _ERRORS * found.mcse <= most", "found.log_evidence - _ERRORS * found.mcse >= most"),
+            ("if not found.complete:", "if found is None:"),
+            ("if hearing.objection:", "if False:"),
+        ],
+    ),
+    (
         "adaptation/peak_mass",
         "tests/adaptation/test_peak_mass.py",
         [

@@ -179,6 +179,18 @@ ROWS: Rows = [
         ],
     ),
     (
+        "transitions/joint_flip",
+        "tests/transitions/test_joint_flip.py tests/transitions/test_discrete_invariance.py",
+        [
+            ("(second, second != first)", "(second, second == second)"),
+            ("shift = 1 + jnp.floor(u * (size[index] - 1))", "shift = 1 + jnp.floor(u * size[index])"),
+            ("log_q[1] - log_q[0]", "log_q[0] - log_q[1]"),
+            ("return log_scale - 0.5 * (z**2)", "return -0.5 * (z**2)"),
+            ("root = factor(-second)", "root = factor(-2 * second)"),
+            ("log_accept -= path.log_density(state.terms, beta)", "log_accept -= path.log_density(state.terms, 1.0)"),
+        ],
+    ),
+    (
         "transitions/by_temperature",
         "tests/transitions/test_by_temperature.py",
         [

@@ -24,10 +24,11 @@ from tests.problems import (
 
 class TestDefaultTransition:
     def test_one_kernel_for_each_kind_of_variable(self) -> None:
-        rest, gibbs, walk = pma.default_transition(model=discrete_model()).parts
+        rest, gibbs, flip, walk = pma.default_transition(model=discrete_model()).parts
         assert isinstance(rest.kernel, pma.HMC)
         assert rest.coordinates == (0, 4)
         assert gibbs == pma.Gibbs([1, 2, 3], [(0, 1)] * 3)
+        assert flip == pma.JointFlip([1, 2, 3], [(0, 1)] * 3, [0, 4])
         assert walk == pma.DiscreteRandomWalk([5])
 
     def test_large_supports_take_a_random_walk(self) -> None:
@@ -41,8 +42,24 @@ class TestDefaultTransition:
         with pm.Model() as model:
             pm.Binomial("x", [1, 20, 1, 17], 0.4)
             pm.Bernoulli("b", 0.4)
-        small, large = pma.default_transition(model=model).parts
+        small, large, flip = pma.default_transition(model=model).parts
+        assert flip.coordinates == (0, 1, 2, 3, 4)
         assert (small.coordinates, large.coordinates) == ((0, 2, 4), (1, 3))
+
+    def test_few_entries_change_together_with_few_continuous_ones(self) -> None:
+        with pm.Model() as model:
+            pm.Bernoulli("on", 0.5, shape=2)
+            pm.Categorical("fixed", [1.0])
+            pm.Normal("many", shape=17)
+        flip = pma.default_transition(model=model).parts[-1]
+        assert flip == pma.JointFlip([0, 1], [(0, 1)] * 2)
+        with pm.Model() as model:
+            pm.Bernoulli("on", 0.5, shape=33)
+            pm.Normal("x")
+        assert [type(part).__name__ for part in pma.default_transition(model=model).parts] == [
+            "BlockTransition",
+            "Gibbs",
+        ]
 
     @pytest.mark.parametrize(
         ("name", "kernel"),
@@ -131,10 +148,8 @@ def test_default_transitions_are_unbiased(problem: Problem) -> None:
     compiled = pma.compile_model(problem.build())
     kernel = pma.default_transition(pma.HMC(0.15, 1, 1.0), model=compiled)
     walking = {"step_size": 0.5, "n_steps": 1, "scale": 1.0}
-    parts = [
-        replace(part, **walking) if isinstance(part, pma.DiscreteRandomWalk) else part
-        for part in kernel.parts
-    ]
+    settings = {pma.DiscreteRandomWalk: walking, pma.JointFlip: {"n_steps": 1}}
+    parts = [replace(part, **settings.get(type(part), {})) for part in kernel.parts]
     path, particles = pma.GeometricPath(compiled.log_terms), 20_000
     for steps in range(1, 6):
         position = compiled.sample_prior(np.random.SeedSequence(steps), particles)

@@ -130,7 +130,10 @@ class TestNotExamined:
         with pm.Model() as model:
             k = pm.Poisson("k", 3)
             pm.Normal("y", k, 1.0, observed=2.0)
-        assert "'k' is discrete" in str(run(model).verdict)
+        assert "configurations more than two changes" in str(run(model).verdict)
+        with pm.Model() as model:
+            pm.Poisson("k", 3)
+        assert str(run(model).verdict) == "trust"
 
     def test_a_doubt_is_not_followed_by_what_could_be_missed(self, normal) -> None:
         verdict = run(normal, draws=8, chains=1, steps=1).verdict

@@ -33,7 +33,7 @@ class TestResult:
 
     def test_name_of_the_transition(self, result) -> None:
         attrs = group(result, "evidence").attrs
-        assert attrs["transition"] == "HMC, Gibbs, DiscreteRandomWalk"
+        assert attrs["transition"] == "HMC, Gibbs, JointFlip, DiscreteRandomWalk"
         assert (group(result, "annealing")["step_size"] > 0).all()
 
     def test_other_functions_take_the_result(self, result, tmp_path) -> None:
@@ -57,7 +57,7 @@ def test_binary_variables_alone() -> None:
     result = pma.sample_ais(model=problem.build(), **QUICK)
     evidence = pma.log_evidence(result)
     assert abs(evidence.log_evidence - problem.log_evidence) < 4 * evidence.mcse
-    assert group(result, "evidence").attrs["transition"] == "Gibbs"
+    assert group(result, "evidence").attrs["transition"] == "Gibbs, JointFlip"
     annealing = group(result, "annealing")
     assert np.isnan(annealing["step_size"]).all()
     assert (annealing["accept_rate"] > 0).all()

@@ -7,7 +7,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.transitions.on_coordinates import merge_columns
+from pymc_anneal.transitions.metropolis import merge_columns
 from tests.cases import GIBBS, ON_RATE, WALK
 
 HMC = pma.HMC(0.3, 4, 1.0)

@@ -117,12 +117,14 @@ class TestStep:
         assert set(changed.tolist()) == moved
 
     def test_whole_numbers_stay_whole(self, case: Case) -> None:
-        kernel = case.make()
-        position = step(case, kernel, initial_state(case))[0].position
+        kernel, before = case.make(), np.asarray(initial_state(case).position)
+        position = np.asarray(step(case, kernel, initial_state(case))[0].position)
+        whole = np.flatnonzero((before == before.round()).all(axis=0))
         for part in kernel.parts:
             if part.moves_integers:
-                values = np.asarray(position)[:, list(part.moved_coordinates)]
-                np.testing.assert_array_equal(values, values.round())
+                moved = np.intersect1d(whole, part.moved_coordinates)
+                assert moved.size
+                np.testing.assert_array_equal(position[:, moved], position[:, moved].round())
 
 
 @parametrize("case", KERNELS)

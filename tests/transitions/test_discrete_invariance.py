@@ -18,9 +18,10 @@ import pymc_anneal as pma
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.contracts import KernelState, Transition
-from pymc_anneal.transitions import discrete_walk, gibbs
+from pymc_anneal.transitions import discrete_walk, gibbs, joint_flip
 from tests.cases import (
     DISCRETE_TRANSITIONS,
+    FLIP,
     GIBBS,
     MIXED_COUNT,
     MIXED_RATE,
@@ -192,6 +193,29 @@ class TestBrokenKernels:
 
         monkeypatch.setattr(discrete_walk, "jnp", Drifting())
         assert not is_invariant(compile_and_move(WALK, BETA, 3), BETA)
+
+    @pytest.mark.parametrize("wrong", ["way_there_alone", "half_a_newton_step", "no_determinant"])
+    def test_flip_with_a_wrong_proposal_density(self, wrong: str, monkeypatch) -> None:
+        correct = joint_flip._Normal.log_density
+
+        def log_density(normal, point):
+            if wrong == "no_determinant":
+                return correct(normal, point) - correct(normal, normal.mean)
+            if wrong == "half_a_newton_step":
+                return correct(normal, 0.5 * (point + normal.mean))
+            return 0.0 * correct(normal, point)
+
+        monkeypatch.setattr(joint_flip._Normal, "log_density", log_density)
+        assert not is_invariant(compile_and_move(FLIP, BETA, 3), BETA)
+
+    def test_flip_that_prefers_some_values(self, monkeypatch) -> None:
+        def to_larger(kernel, key, position):
+            changed = flipped(kernel, key, position)
+            return jnp.where(changed < position, position, changed)
+
+        flipped = pma.JointFlip._flipped
+        monkeypatch.setattr(pma.JointFlip, "_flipped", to_larger)
+        assert not is_invariant(compile_and_move(FLIP, BETA, 3), BETA)
 
     def test_composition_at_another_temperature(self, monkeypatch) -> None:
         def stale(composition, key, state, path, beta):
