@@ -8,11 +8,13 @@ kernels on random streams of its own, so that the estimate of Z is unbiased.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from pymc_anneal.adaptation.fitted_reference import FittedReference
+from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.witness import Witness
@@ -31,6 +33,7 @@ from pymc_anneal.pipeline.audit import (
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
+from pymc_anneal.pipeline.choose_transition import choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.model_target import ModelTarget
@@ -103,6 +106,8 @@ def run_model(
 ) -> Stages:
     """Choose reference and path for a model, then run all stages.
 
+    A likelihood of flat steps has no gradient to move by: the model runs as one without gradients.
+
     Parameters
     ----------
     session
@@ -127,6 +132,31 @@ def run_model(
     ValueError
         Levels are asked for, and there is no survey.
     """
+    run = partial(
+        _run_model,
+        reference=reference,
+        path=path,
+        moments_from=moments_from,
+        reverse_from=reverse_from,
+    )
+    try:
+        return run(session, target, transition)
+    except FlatLikelihoodError as error:
+        flat = replace(target, compiled=target.compiled.without_gradient(str(error)))
+        return run(replace(session, target=flat), flat, choose_transition("auto", flat.compiled))
+
+
+def _run_model(
+    session: Session,
+    target: ModelTarget,
+    transition: Transition,
+    *,
+    reference: ReferenceName | Reference,
+    path: PathChoice,
+    moments_from: np.ndarray | None,
+    reverse_from: ReverseStart | None,
+) -> Stages:
+    """Choose reference and path for a model, then run all stages."""
     free = reverse_from is None and _reference_is_free(session.settings, transition, path)
     if not free:
         reference = "prior" if reference == "auto" else reference
