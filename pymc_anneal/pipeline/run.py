@@ -44,6 +44,7 @@ from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import Choice, RunCandidate, Target
 from pymc_anneal.pipeline.trial import plan_run
+from pymc_anneal.pipeline.walk_at_edges import walk_at_edges
 from pymc_anneal.schedules.named import FromPilot
 
 
@@ -166,6 +167,8 @@ def _run_model(
     if has_survey:
         target, surveyed = choose_coordinates(session, target, transition)
         session = replace(session, target=target)
+        if surveyed is not None:
+            surveyed, transition = walk_at_edges(session, target, surveyed, transition)
     with explaining_nan(target):
         references = choose_reference(
             session, target.compiled, target.candidate(), transition, reference, surveyed

@@ -55,6 +55,7 @@ class Seeds(NamedTuple):
     coordinates: np.random.SeedSequence
     witnesses: np.random.SeedSequence
     levels: np.random.SeedSequence
+    transition: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":
