@@ -73,7 +73,8 @@ class FittedReference:
     @property
     def log_reference_mass(self) -> float:
         """Log share of the draws of non-zero density."""
-        return float(np.log(np.isfinite(self.log_ratio_draws).mean()))
+        share = np.isfinite(self.log_ratio_draws).mean()
+        return float(np.log(share)) if share else -np.inf
 
     @property
     def centres(self) -> np.ndarray:
@@ -128,6 +129,8 @@ class FittedReference:
 def discrepancy_of(log_ratio_draws: np.ndarray, log_ratio_particles: np.ndarray) -> float:
     """Return ``D`` of one step from a reference, the larger of the estimates from both ends."""
     log_z = log_mean(log_ratio_draws)
+    if log_z == -np.inf:  # No draw is where the target is.
+        return np.inf
     from_draws = log_mean(2 * log_ratio_draws) - 2 * log_z
     return max(from_draws, log_mean(log_ratio_particles) - log_z, 0.0)
 
@@ -177,7 +180,9 @@ def log_mean(log_u: np.ndarray) -> float:
 
 
 def normalised(log_weight: np.ndarray) -> np.ndarray:
-    """Return weights that sum to one, shape ``(n,)``."""
+    """Return weights that sum to one, shape ``(n,)``; zeros if all of them are zero."""
+    if log_weight.max() == -np.inf:
+        return np.zeros(len(log_weight))
     weight = np.exp(log_weight - log_weight.max())
     return np.asarray(weight / weight.sum())
 

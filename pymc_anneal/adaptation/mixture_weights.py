@@ -45,7 +45,10 @@ def fit_weights(
     log_each = mixture.evaluate_components(draws) - np.log(first)[:, None]
     terms = target.evaluate_draws(draws)
     log_prior, log_target = np.asarray(terms.log_prior), np.asarray(terms.log_posterior)
-    importance = normalised(log_target - _defended(path, log_each, log_prior, first))
+    log_weight = log_target - _defended(path, log_each, log_prior, first)
+    if not np.isfinite(log_weight).any():  # No draw is in the support: nothing is known.
+        return mixture
+    importance = normalised(log_weight)
     weight = first
     for _ in range(_ITERATIONS):
         log_mixture = _defended(path, log_each, log_prior, weight)

@@ -20,23 +20,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
+from pymc_anneal.adaptation.flat_likelihood import check_not_flat
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
+from pymc_anneal.adaptation.support import MOST, Sampler, find_inside
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
 from pymc_anneal.base.caller import levels_to_caller
-from pymc_anneal.base.contracts import (
-    KernelState,
-    NanDensityError,
-    Path,
-    PyTree,
-    Transition,
-    rejected_nan,
-)
+from pymc_anneal.base.contracts import Path, Transition, rejected_nan
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.meter import AbandonedError
-from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.seeds import keys_of
 
@@ -91,6 +84,8 @@ class Pilot:
         ``D`` of each step among the particles of non-zero likelihood.
     log_reference_mass : float
         Log share of the draws of the reference that have non-zero likelihood.
+    inside, drawn : int
+        Number of these, and of all draws that were looked at.
     transition : Transition
         The tuned transition.
     tau : ndarray, shape (m,)
@@ -125,6 +120,8 @@ class Pilot:
     rough_log_z: float = np.nan
     evaluations: int = 0
     nan_share: float = 0.0
+    inside: int = 0
+    drawn: int = 0
 
     @property
     def barrier(self) -> float:
@@ -151,6 +148,9 @@ def run_pilot(
     report: Callable[[PilotProgress], None] = lambda progress: None,
     max_evaluations: float = np.inf,
     effort: Effort = MEASURE,
+    draw: Sampler | None = None,
+    max_draws: float = MOST,
+    refuse_flat: bool = False,
 ) -> Pilot:
     """Measure the path and tune the transition.
 
@@ -171,6 +171,12 @@ def run_pilot(
         Largest number of evaluations of gradient or density.
     effort
         Size of the steps and number of moves.
+    draw
+        Further draws of the reference, if the likelihood is zero at nearly all of `position`.
+    max_draws
+        Draws after which none follow.
+    refuse_flat
+        Whether to raise if the transition takes gradients and the likelihood has none.
 
     Returns
     -------
@@ -185,14 +191,22 @@ def run_pilot(
         evaluations than any run can afford.
     PilotTooLongError
         More than ``max_evaluations`` were needed.
+    FlatLikelihoodError
+        It is to be refused, and the likelihood has flat steps.
     """
-    seed_numpy, seed_jax = seed.spawn(2)
+    seed_numpy, seed_jax, seed_draws = seed.spawn(3)
     rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
     particles = ParticleSystem.create(path, transition, next(keys), position)
-    log_mass = _check_start(path, particles.state)
+    start = find_inside(path, particles.state, draw, seed_draws, max_draws)
+    if start.drawn > len(position):
+        particles = ParticleSystem.create(path, transition, next(keys), start.position)
+    if refuse_flat:
+        check_not_flat(path, transition, start.position, particles.state.terms)
     rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
-    log_z, evaluations, warned = 0.0, 0, False
+    # The first step sees the share of the particles inside, where the draws have another one.
+    log_z = start.log_mass - start.log_share
+    evaluations, warned = start.drawn - len(position), False
     first = particles.evaluations(particles.tuner.candidates(effort.first_moves))
     report(PilotProgress(0.0, 0.0, particles.tuner.cost, 1.0, 0, first))
     while betas[-1] < 1:
@@ -215,7 +229,7 @@ def run_pilot(
     return Pilot(
         betas=np.array(betas),
         discrepancy=np.array(discrepancy),
-        log_reference_mass=log_mass,
+        log_reference_mass=start.log_mass,
         transition=by_temperature(betas[1:], tuners),
         tau=np.array([t.tau for t in tuners]),
         cost=np.array([t.cost for t in tuners]),
@@ -225,6 +239,8 @@ def run_pilot(
         ancestor=particles.ancestor,
         evaluations=evaluations,
         nan_share=0.0 if rejected is None else float(rejected.mean()),
+        inside=start.inside,
+        drawn=start.drawn,
     )
 
 
@@ -251,30 +267,3 @@ def _check_length(betas: list[float], evaluations: int, max_evaluations: float) 
             "Prior and likelihood are too far apart to anneal between them: use a prior "
             "nearer to the data, or check the likelihood's scale."
         )
-
-
-@forgettable
-@jax.jit
-def _compare_ends(path: Path, terms: PyTree) -> tuple[jax.Array, jax.Array]:
-    """Return the log ratio of target to reference and the log reference, shapes ``(n,)``."""
-    return path.log_ratio(terms, 0.0, 1.0), path.log_density(terms, 0.0)
-
-
-def _check_start(path: Path, state: KernelState) -> float:
-    """Return the log share of draws with a non-zero likelihood, or raise if there are none."""
-    ratio, log_density = jax.device_get(_compare_ends(path, state.terms))
-    nan = np.isnan(ratio) | np.isnan(log_density)
-    if nan.any():
-        raise NanDensityError(np.asarray(state.position)[nan.argmax()])
-    if np.isposinf(ratio).any():
-        raise ValueError(
-            "The log likelihood is +inf at a prior draw: the likelihood is not a density there."
-        )
-    nonzero = np.isfinite(ratio).mean()
-    if nonzero == 0:
-        raise ValueError(
-            f"The likelihood is zero at all of {len(ratio)} prior draws: prior and data "
-            "contradict each other, or a potential forbids (nearly) all of the prior. Check the "
-            "support of the likelihood; widen or move the prior."
-        )
-    return float(np.log(nonzero))

@@ -16,6 +16,8 @@ import numpy as np
 from pymc_anneal.adaptation.pilot import PilotTooLongError
 from pymc_anneal.base.progress import PilotProgress
 
+# Seconds of a search for a region of non-zero likelihood.
+_SEARCH_SECONDS = 30.0
 # A plan cut to the time that is left may take this much longer before it is worth a warning.
 _SLACK = 1.1
 
@@ -50,6 +52,13 @@ class CallBudget:
         if not self.seconds_per_evaluation:
             return np.inf
         return self.counted_seconds / self.seconds_per_evaluation
+
+    @property
+    def draws(self) -> float:
+        """Draws of the prior for which there is time in a search for a non-zero likelihood."""
+        if not self.seconds_per_evaluation:
+            return np.inf
+        return min(_SEARCH_SECONDS, self.counted_seconds) / self.seconds_per_evaluation
 
     def check_pilot(self, name: str, progress: PilotProgress) -> None:
         """Raise if there is no time for the next temperature of a pilot.

@@ -162,7 +162,10 @@ def _lacks_gradient(compiled: CompiledModel) -> bool:
 
 
 def _warn_of_random_walk(compiled: CompiledModel) -> None:
-    missing = next(note for note in compiled.notes if note.startswith("The model has no gradient"))
+    start = "The model has no gradient"
+    missing = next((note for note in compiled.notes if note.startswith(start)), "")
+    if not missing:  # It has one, which is zero.
+        return
     warnings.warn(
         f"{missing} Its continuous variables move by random-walk Metropolis, which takes many more "
         "evaluations than HMC in more than a few dimensions. A gradient of the Op (`pullback`, or "

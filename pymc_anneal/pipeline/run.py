@@ -13,6 +13,7 @@ import xarray as xr
 
 from pymc_anneal.adaptation.configurations import Configurations
 from pymc_anneal.adaptation.fitted_reference import FittedReference
+from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError
 from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import highest_log_evidence
@@ -31,6 +32,7 @@ from pymc_anneal.pipeline.audit import (
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import choose_reference, is_surveyed
+from pymc_anneal.pipeline.choose_transition import choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.look_at_configurations import (
@@ -48,6 +50,7 @@ from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import Choice, RunCandidate, Target
 from pymc_anneal.pipeline.trial import plan_run
+from pymc_anneal.pipeline.walk_at_edges import walk_at_edges
 from pymc_anneal.schedules.named import FromPilot
 
 
@@ -104,6 +107,8 @@ class Stages:
 def run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
     """Choose reference and path for a model, then run all stages.
 
+    A likelihood of flat steps has no gradient to move by: the model runs as one without gradients.
+
     Parameters
     ----------
     session
@@ -122,6 +127,16 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
     ValueError
         Levels are asked for, and there is no survey.
     """
+    try:
+        return _run_model(session, target, options)
+    except FlatLikelihoodError as error:
+        flat = replace(target, compiled=target.compiled.without_gradient(str(error)))
+        kernel = choose_transition("auto", flat.compiled)
+        return _run_model(replace(session, target=flat), flat, replace(options, transition=kernel))
+
+
+def _run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
+    """Choose reference and path for a model, then run all stages."""
     transition, reference = options.transition, options.reference
     free = _reference_is_free(session.settings, options)
     if not free:
@@ -132,6 +147,8 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
     if has_survey:
         target, surveyed = choose_coordinates(session, target, transition)
         session = replace(session, target=target)
+        if surveyed is not None:
+            surveyed, transition = walk_at_edges(session, target, surveyed, transition)
     with explaining_nan(target):
         found = look_at_configurations(session, target.compiled)
         references = choose_reference(

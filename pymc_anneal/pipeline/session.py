@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
+from pymc_anneal.adaptation.support import MOST
 from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
@@ -56,6 +57,7 @@ class Seeds(NamedTuple):
     witnesses: np.random.SeedSequence
     levels: np.random.SeedSequence
     configurations: np.random.SeedSequence
+    transition: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":
@@ -99,6 +101,14 @@ class Session:
         """Time left for the calls of black boxes."""
         minutes, scalars = self.settings.max_minutes, self.target.scalars
         return CallBudget(minutes, self.log.seconds, scalars.get("seconds_per_evaluation"))
+
+    @property
+    def _refuses_flat(self) -> bool:
+        """Whether a likelihood of flat steps gets another transition than one by gradients.
+
+        Not that of a black box: two gradients a draw may take long.
+        """
+        return self.settings.free_transition and not self.target.scalars.get("calls")
 
     def pilot(
         self,
@@ -184,7 +194,16 @@ class Session:
                 self.call_budget.check_pilot(name.lower(), progress)
 
             return run_pilot(
-                candidate.path, transition, position, seed_run, report, max_evaluations, effort
+                candidate.path,
+                transition,
+                position,
+                seed_run,
+                report,
+                max_evaluations,
+                effort,
+                candidate.draw_reference,
+                min(MOST, self.call_budget.draws),
+                self._refuses_flat,
             )
 
         return self._stage(name, compute)

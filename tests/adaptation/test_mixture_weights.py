@@ -9,7 +9,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fitted_reference import draw_start
+from pymc_anneal.adaptation.fitted_reference import discrepancy_of, draw_start, normalised
 from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -89,3 +89,18 @@ def test_log_ratio_is_that_of_the_path(path: ReferencePath, draws: np.ndarray) -
         found = log_ratio(path, draws, jax.vmap(terms)(draws))
     np.testing.assert_allclose(found, exact.log_target - exact.log_reference, atol=1e-9)
     assert np.ptp(found) > 1
+
+
+def test_draws_outside_of_the_support_leave_the_weights(
+    path: ReferencePath, draws: np.ndarray
+) -> None:
+    def nowhere(x: jax.Array) -> LogTerms:
+        return LogTerms(jax.scipy.stats.norm.logpdf(x, 0, PRIOR_SD).sum(), -jnp.inf)
+
+    with jax.enable_x64(True):
+        target = TargetDensity(pma.GeometricPath(nowhere), len(draws))
+        found = fit_weights(path, draws, target, 0.2 * path.reference.weight)
+    np.testing.assert_array_equal(found.weight, path.reference.weight)
+    log_u = np.full(3, -np.inf)
+    np.testing.assert_array_equal(normalised(log_u), 0)
+    assert discrepancy_of(log_u, np.zeros(3)) == np.inf

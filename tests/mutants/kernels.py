@@ -216,10 +216,14 @@ ROWS: Rows = [
         ],
     ),
     (
+        "transitions/metropolis",
+        "tests/transitions/test_composition.py tests/paths/test_paths.py::test_path_on_some_coordinates",
+        [("taken += len(columns)", "taken = len(columns)")],
+    ),
+    (
         "transitions/on_coordinates",
         "tests/transitions/test_composition.py tests/paths/test_paths.py::test_path_on_some_coordinates",
         [
-            ("taken += len(columns)", "taken = len(columns)"),
             ("merge_columns(self.position, position, self.coordinates)", "merge_columns(self.position, 0 * position, self.coordinates)"),
         ],
     ),

@@ -1,0 +1,100 @@
+"""The search for particles of non-zero likelihood, and likelihoods of flat steps."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scipy import stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError, check_not_flat
+from pymc_anneal.adaptation.pilot import Pilot, run_pilot
+from pymc_anneal.adaptation.support import WANTED
+from pymc_anneal.base.contracts import LogTerms, NanDensityError
+from pymc_anneal.base.double_precision import double_precision
+
+PARTICLES = 128
+
+
+def draw(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(draws, 1))
+
+
+def path_where(inside: float, elsewhere: float = -jnp.inf) -> pma.GeometricPath:
+    """A standard normal prior, and a likelihood of one above some value."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        log_prior = -0.5 * x[0] ** 2 - 0.5 * np.log(2 * np.pi)
+        return LogTerms(log_prior, jnp.where(x[0] > inside, 0.0, elsewhere))
+
+    return pma.GeometricPath(terms)
+
+
+def pilot(path: pma.GeometricPath, further: bool = True, **limits: float) -> Pilot:
+    seed, own = np.random.SeedSequence(7).spawn(2)
+    kernel = pma.RandomWalkMetropolis()
+    return run_pilot(
+        path, kernel, draw(own, PARTICLES), seed, draw=draw if further else None, **limits
+    )
+
+
+def test_further_draws_find_a_region_that_the_first_ones_miss() -> None:
+    """A tail of 3e-4: of 128 draws few lie in it, of 200,000 some sixty."""
+    with pytest.raises(ValueError, match="likelihood is zero at all of 128 prior draws"):
+        pilot(path_where(4.0), further=False)
+    found = pilot(path_where(3.43))
+    mass = stats.norm.logsf(3.43)
+    assert (found.position > 3.43).all()
+    assert found.inside >= WANTED
+    assert found.evaluations >= found.drawn - PARTICLES
+    assert found.log_z == pytest.approx(np.log(found.inside / found.drawn), abs=1e-9)
+    assert found.log_z == pytest.approx(mass, abs=4 / np.sqrt(WANTED))
+    assert found.log_reference_mass == pytest.approx(found.log_z, abs=1e-9)
+    assert len(np.unique(found.ancestor)) > WANTED / 4
+
+
+def test_no_further_draws_where_enough_are_inside() -> None:
+    found = pilot(path_where(-0.5))
+    assert found.drawn == PARTICLES
+    assert found.inside == pytest.approx(PARTICLES * stats.norm.sf(-0.5), abs=20)
+
+
+def test_the_search_says_how_many_draws_it_made() -> None:
+    with pytest.raises(ValueError, match="zero at all of 16512 prior draws"):
+        pilot(path_where(8.0), max_draws=10_000)
+
+
+def test_a_nan_among_further_draws_is_an_error() -> None:
+    def terms(x: jax.Array) -> LogTerms:
+        log_likelihood = jnp.where(x[0] > 3, jnp.nan, -jnp.inf)
+        return LogTerms(-0.5 * x[0] ** 2, log_likelihood)
+
+    with pytest.raises(NanDensityError):
+        pilot(pma.GeometricPath(terms))
+
+
+@double_precision
+def is_flat(path: pma.GeometricPath, kernel: pma.Transition) -> bool:
+    position = draw(np.random.SeedSequence(3), PARTICLES)
+    try:
+        check_not_flat(path, kernel, position, path.evaluate(position))
+    except FlatLikelihoodError:
+        return True
+    return False
+
+
+def test_flat_steps_are_recognised() -> None:
+    assert is_flat(path_where(0.5, -3.0), pma.HMC())
+    assert is_flat(path_where(0.5), pma.HMC())
+
+
+def test_other_likelihoods_are_not_flat() -> None:
+    def sloped(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * x[0] ** 2, jnp.where(x[0] > 0.5, 0.0, 1e-3 * x[0]))
+
+    assert not is_flat(pma.GeometricPath(sloped), pma.HMC())
+    assert not is_flat(path_where(0.5, -3.0), pma.RandomWalkMetropolis())
+    # Constant at all draws: there may be anything elsewhere.
+    assert not is_flat(path_where(9.0, -3.0), pma.HMC())
