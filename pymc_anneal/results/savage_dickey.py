@@ -10,6 +10,7 @@ of the prior is known, that of the posterior is a mean over draws (`evidence/poi
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.log_evidence import log_evidence
 
 # Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.
@@ -92,7 +93,12 @@ def savage_dickey(
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
     verdict = posterior.verdict("compare two models instead, each with its own run")
     found = combined_verdict({**_of_draws(idata), "ratio": verdict})
-    return _factor(prior, posterior.density, found)
+    models = ("the model", f"the null ({_describe(null)})")
+    return replace(_factor(prior, posterior.density, found), models=models)
+
+
+def _describe(null: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {np.array2string(np.asarray(v))}" for name, v in null.items())
 
 
 def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBayesFactor:

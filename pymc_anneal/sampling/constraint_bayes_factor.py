@@ -34,7 +34,7 @@ from pymc_anneal.pipeline.constraint_mass import Mass, Slack, estimate_mass
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Particles of a run, at least, and prior draws, of which a share of 4 % or more is counted.
 _PARTICLES, _PRIOR_DRAWS, _PRIOR_CHAINS = 800, 10_000, 4
@@ -221,4 +221,5 @@ def _factor(posterior: Mass, prior: Mass) -> LogBayesFactor:
             {"posterior mass": posterior.verdict, "prior mass": prior.verdict}
         ),
         evaluations=posterior.evaluations + prior.evaluations,
+        models=("the constraint", "the model without it"),
     )
