@@ -200,7 +200,7 @@ ROWS: Rows = [
         "tests/results/test_report.py",
         [
             ('log_bayes_factor=-row["log_bayes_factor"]', 'log_bayes_factor=row["log_bayes_factor"]'),
-            ("if not factor.verdict.trusted", "if factor.verdict is None"),
+            ('"do not trust" if none or pd.isna(row["rank"]) else "trust"', '"trust"'),
             ("log_odds[str(name)] - total", "0.0 - total"),
         ],
     ),
