@@ -61,6 +61,11 @@ def log_bayes_factor(
     ValueError
         The results are of different observed data, or hold no evidence; or the names are not two.
 
+    See Also
+    --------
+    compare : More than two models, with probabilities.
+    sample_bayes_factor : From one model to a neighbour, without two evidences.
+
     References
     ----------
     Kass & Raftery (1995), Bayes factors. Zou & Donner (2008), Construction of confidence limits
@@ -112,6 +117,13 @@ def compare(
     EvidenceWarning
         An evidence is not trusted; or the interval of the Bayes factor of the first two models
         contains both 1 and a factor that matters, 2.7 or more.
+
+    See Also
+    --------
+    log_bayes_factor : Two models.
+    report : The comparison as a web page.
+    plot_compare : The comparison as a figure.
+    average : Posterior means over the models.
 
     References
     ----------

@@ -26,6 +26,12 @@ def log_evidence(data: Container) -> LogEvidence:
         The container has no group ``evidence``: draws of :func:`pymc.sample` have no weights, and
         the message says which function estimates the evidence from them.
 
+    See Also
+    --------
+    sample_ais : Make such a result.
+    bridge_evidence : The evidence from draws of :func:`pymc.sample`.
+    log_bayes_factor : Compare two of them.
+
     Examples
     --------
     >>> pymc_anneal.log_evidence(pymc_anneal.sample_ais(model=model))

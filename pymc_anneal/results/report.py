@@ -84,6 +84,10 @@ def report(
     FileNotFoundError
         The folder of the file does not exist.
 
+    See Also
+    --------
+    compare : The table alone.
+
     References
     ----------
     Jeffreys (1961), Theory of probability, appendix B. Kass & Raftery (1995), Bayes factors,

@@ -76,6 +76,11 @@ def savage_dickey(
         The model has discrete variables or a prior without a normalised density, or variables of
         the null depend on each other.
 
+    See Also
+    --------
+    constraint_bayes_factor : Orders, signs and intervals.
+    prior_sensitivity : The same question under other priors.
+
     References
     ----------
     Dickey (1971), The weighted likelihood ratio, linear hypotheses on normal location parameters.

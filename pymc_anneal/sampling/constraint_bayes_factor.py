@@ -101,6 +101,10 @@ def constraint_bayes_factor(
     EvidenceWarning
         The verdict is not "trust".
 
+    See Also
+    --------
+    savage_dickey : Point nulls.
+
     References
     ----------
     Klugkist, Laudy & Hoijtink (2005), Inequality constrained analysis of variance: a Bayesian

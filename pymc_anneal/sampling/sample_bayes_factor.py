@@ -129,6 +129,10 @@ def sample_bayes_factor(
     EvidenceWarning
         The verdict is not "trust".
 
+    See Also
+    --------
+    log_bayes_factor : From two evidences, for any two models.
+
     References
     ----------
     Lartillot & Philippe (2006), Computing Bayes factors using thermodynamic integration, eq. 11.
