@@ -12,6 +12,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.base.arviz_compat import container, group
 from pymc_anneal.results.bayes_factor_words import jeffreys, kass_raftery
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -129,6 +130,16 @@ def test_evidences_of_other_methods(reported, tmp_path) -> None:
     assert "Run of bridge" in page.headings
     assert not page.wrong
     assert "That of &#x27;bridge&#x27; comes from an estimate by another method." in text
+
+
+def test_results_without_weights(reported, tmp_path) -> None:
+    """Those of nested sampling have no group of log weights, and no figure of them."""
+    nested = container({"evidence": group(reported["a<b>"], "evidence")})
+    file = pma.report({"narrow": reported["narrow"], "nested": nested}, tmp_path / "r.html")
+    page = Page(text := file.read_text(encoding="utf-8"))
+    assert "Run of nested" in page.headings
+    assert text.count("<svg") == 2
+    assert "That of &#x27;nested&#x27; comes from" in text
 
 
 def test_priors_and_seeds(text, reported) -> None:
