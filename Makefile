@@ -74,7 +74,7 @@ benchmarks: $(VENV)/installed-bench  ## measure speed and memory against pm.samp
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:  ## remove build products, keep the environments
-	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist docs/_build docs/generated .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the environments too

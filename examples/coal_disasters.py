@@ -86,7 +86,8 @@ def main():
             f"{name}: log evidence {found.log_evidence:.3f} +- {found.mcse:.3f} "
             f"(exact {truth[name]:.3f}), {found.verdict}"
         )
-    factor = pma.log_bayes_factor(results["a change"], results["no change"])
+    names = ("a change", "no change")
+    factor = pma.log_bayes_factor(*(results[name] for name in names), names=names)
     difference = truth["a change"] - truth["no change"]
     print(f"\n{factor}\n(exact {difference:.3f})")
     switch = results["a change"]["posterior"]["switch"].values

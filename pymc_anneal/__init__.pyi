@@ -17,8 +17,9 @@ from .pipeline.choose_transition import default_transition
 from .pipeline.moment_averaged_path import MomentAveragedPath
 from .pipeline.q_average_path import QPath
 from .results.average import average
+from .results.bayes_factor import LogBayesFactor
 from .results.compare_estimators import compare_estimators
-from .results.compare_models import LogBayesFactor, compare, log_bayes_factor
+from .results.compare_models import compare, log_bayes_factor
 from .results.from_sample_smc import from_sample_smc
 from .results.inclusion import inclusion
 from .results.log_evidence import log_evidence

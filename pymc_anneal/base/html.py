@@ -15,29 +15,40 @@ _COLOURS = {
 }
 
 
+# Distance from 1 below which a probability is not written out.
+_LEAST_REST = 1e-6
+
+# Cells wrap their text and keep a distance, also where no style sheet of a notebook does it.
+_CELL = "text-align:left;vertical-align:top;padding:2px 10px;white-space:normal"
+
+
 class Html(str):
     """Text that is HTML already and is not escaped again."""
 
 
 def html_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> Html:
     """Return a table; the first cell of each row is its heading."""
-    head = "".join(f"<th>{_cell(name)}</th>" for name in header)
+    head = "".join(f'<th style="{_CELL}">{_cell(name)}</th>' for name in header)
     body = "".join(_row(row) for row in rows)
     return Html(f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}{body}</table>")
 
 
-def html_status(status: str) -> Html:
-    """Return the status of a verdict in its colour: green, amber for a shortfall, or red."""
-    style = (
-        f"background:{_COLOURS.get(status, _AMBER)};color:#fff;padding:1px 6px;border-radius:4px"
-    )
+def html_status(status: str, examined: bool = True) -> Html:
+    """Return the status of a verdict in its colour: green, amber or red.
+
+    Amber is for shortfalls, and for an estimate in which nothing looked for what it may miss.
+    """
+    colour = _COLOURS.get(status, _AMBER)
+    if colour == _GREEN and not examined:
+        colour = _AMBER
+    style = f"background:{colour};color:#fff;padding:1px 6px;border-radius:4px"
     return Html(f'<span style="{style}">{escape(status)}</span>')
 
 
-def html_verdict(status: str, reasons: Sequence[str]) -> Html:
+def html_verdict(status: str, reasons: Sequence[str], examined: bool = True) -> Html:
     """Return a verdict: its status in colour, and the reasons."""
     text = "; ".join(reasons).replace("+-", "±")
-    return Html(f"{html_status(status)} {escape(text)}".strip())
+    return Html(f"{html_status(status, examined)} {escape(text)}".strip())
 
 
 def round_to_error(value: float, error: float) -> str:
@@ -50,9 +61,19 @@ def round_to_error(value: float, error: float) -> str:
 
 def _row(row: Sequence[str]) -> str:
     first, *others = row
-    cells = "".join(f"<td>{_cell(text)}</td>" for text in others)
-    return f'<tr><th style="text-align:left">{_cell(first)}</th>{cells}</tr>'
+    cells = "".join(f'<td style="{_CELL}">{_cell(text)}</td>' for text in others)
+    return f'<tr><th style="{_CELL}">{_cell(first)}</th>{cells}</tr>'
 
 
 def _cell(text: str) -> str:
     return text if isinstance(text, Html) else escape(str(text))
+
+
+def probability_text(value: float) -> str:
+    """Write a probability so that one below 1 does not look like 1: 0.9998."""
+    rest = 1.0 - value
+    if not 0 < rest < 0.01:
+        return f"{value:.3g}"
+    if rest < _LEAST_REST:
+        return f"> {1 - _LEAST_REST:g}"
+    return f"{value:.{-int(np.floor(np.log10(rest)))}f}"

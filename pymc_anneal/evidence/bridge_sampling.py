@@ -95,6 +95,11 @@ def bridge_evidence(
     NotImplementedError
         The model has discrete variables, or a prior whose density is not normalised.
 
+    See Also
+    --------
+    sample_ais : The evidence without draws.
+    from_sample_smc : Results of :func:`pymc.sample_smc`.
+
     References
     ----------
     Meng & Wong (1996), Simulating ratios of normalizing constants via a simple identity. Meng &

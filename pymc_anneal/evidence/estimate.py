@@ -80,16 +80,29 @@ class LogEvidence:
     stages: Mapping[str, Reading] = field(default_factory=dict, compare=False)
 
     @property
+    def is_examined(self) -> bool:
+        """Whether something looked for what the run may have missed, or nothing had to."""
+        return bool(self.witnesses) or not self.verdict.reasons
+
+    @property
     def headline(self) -> str:
-        """The estimate with its error, in words."""
+        """The estimate with its error, in words; without an error if it is not trusted."""
+        if not self._has_error:
+            return f"log evidence {self.log_evidence:.2f} nats, error not known"
         return f"log evidence {self.log_evidence:.3f} +- {self.mcse:.2g} nats"
+
+    @property
+    def _has_error(self) -> bool:
+        """Whether the error means something: that of a run that missed something does not."""
+        return self.verdict.status != "do not trust"
 
     def __repr__(self) -> str:
         """Return a summary of a few lines."""
         low, high = self.interval
         barrier = "" if np.isnan(self.barrier) else f", barrier {self.barrier:.1f}"
+        interval = f" (95 % interval {low:.3f} to {high:.3f})" if self._has_error else ""
         return (
-            f"{self.headline} (95 % interval {low:.3f} to {high:.3f})\n"
+            f"{self.headline}{interval}\n"
             f"{self._bounds()}ESS {self.ess:.0f}, Pareto k {self.pareto_k:.2f}{barrier}\n"
             f"verdict: {self.verdict}"
             + (f"\nwitnesses: {self._witnesses()}" if self.witnesses else "")
@@ -104,14 +117,16 @@ class LogEvidence:
         value = partial(round_to_error, error=self.mcse)
         low, high = self.interval
         bounds = self.bounds and [value(bound) for bound in self.bounds]
+        estimate = f"{value(self.log_evidence)} ± {self.mcse:.2g} nats"
+        unknown = f"{self.log_evidence:.2f} nats, error not known"
         return {
-            "log evidence": f"{value(self.log_evidence)} ± {self.mcse:.2g} nats",
-            "95 % interval": f"{value(low)} to {value(high)}",
+            "log evidence": estimate if self._has_error else unknown,
+            "95 % interval": f"{value(low)} to {value(high)}" if self._has_error else "",
             "forward, reverse runs": f"{bounds[0]}, {bounds[1]}" if bounds else "",
             "effective sample size": f"{self.ess:.0f}",
             "Pareto k": f"{self.pareto_k:.2f}",
             "barrier": "" if np.isnan(self.barrier) else f"{self.barrier:.1f}",
-            "verdict": html_verdict(self.verdict.status, self.verdict.reasons),
+            "verdict": html_verdict(self.verdict.status, self.verdict.reasons, self.is_examined),
             "witnesses": self._witnesses(),
             "note": self.notes,
         }

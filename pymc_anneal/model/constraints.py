@@ -46,7 +46,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Increasing:
-    """The entries of a vector increase: ``x_1 < x_2 < ... < x_k``.
+    """The entries of a vector increase: ``x_1 < x_2 < x_3`` and so on.
 
     Parameters
     ----------

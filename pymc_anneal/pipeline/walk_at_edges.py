@@ -6,7 +6,6 @@ long, a second survey moves by a random walk, and the cheaper of both goes on, b
 of the run.
 """
 
-
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.pipeline.choose_transition import default_transition
 from pymc_anneal.pipeline.model_target import ModelTarget

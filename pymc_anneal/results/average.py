@@ -55,6 +55,10 @@ def average(
     ValueError
         A model lacks a variable or has it in another shape, or the results cannot be compared.
 
+    See Also
+    --------
+    inclusion : Which variables belong to the model.
+
     References
     ----------
     Hoeting, Madigan, Raftery & Volinsky (1999), Bayesian model averaging: a tutorial.

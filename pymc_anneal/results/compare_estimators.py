@@ -71,6 +71,11 @@ def compare_estimators(
         It is not a result of :func:`sample_ais`; or a further estimate has the name of another row,
         or is of other data.
 
+    See Also
+    --------
+    nested_evidence : An estimate that shares nothing with the run.
+    calibrate : Runs on simulated data.
+
     Examples
     --------
     >>> pymc_anneal.compare_estimators(pymc_anneal.sample_ais(model=model))

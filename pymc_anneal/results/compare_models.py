@@ -13,20 +13,17 @@ which keeps their asymmetry; intervals of probabilities come from normal draws o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from scipy.special import softmax
-from scipy.stats import norm
 
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.data_hash import stored_data
-from pymc_anneal.base.html import html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.results.bayes_factor import LogBayesFactor, factor_range, factor_text
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 
@@ -34,86 +31,40 @@ from pymc_anneal.results.model_comparison import ModelComparison
 # 0.1 %.
 _SIMULATIONS = 20_000
 
-# Largest increase of the number of particles that is suggested to separate two models.
-_MAX_INCREASE = 1000
+# Log Bayes factor that matters, in nats: below it a factor is "not worth more than a bare mention"
+# (Kass & Raftery 1995, section 3.2: 2 log BF below 2).
+_MATTERS = 1.0
 
 
-@dataclass(frozen=True)
-class LogBayesFactor:
-    """Difference of two log evidences, in nats.
-
-    Attributes
-    ----------
-    log_bayes_factor : float
-        Positive if the first model is favoured.
-    mcse : float
-        Monte Carlo standard error.
-    interval : tuple of float
-        95 % interval.
-    verdict : Verdict
-        ``"trust"`` if both evidences are trusted; otherwise the worse status of the two, with
-        reasons that begin with the name of the model.
-    barrier : float
-        Length of the direct path between the models; NaN if the estimate used none.
-    evaluations : int
-        Evaluations of gradient or density, each of one model at one position; 0 if they were not
-        counted.
-    """
-
-    log_bayes_factor: float
-    mcse: float
-    interval: tuple[float, float]
-    verdict: Verdict
-    barrier: float = float("nan")
-    evaluations: int = 0
-
-    def __repr__(self) -> str:
-        """Return a summary of two lines."""
-        low, high = self.interval
-        return (
-            f"log Bayes factor {self.log_bayes_factor:.3f} +- {self.mcse:.2g} nats "
-            f"(95 % interval {low:.3f} to {high:.3f})\n"
-            f"{self._cost()}verdict: {self.verdict}"
-        )
-
-    def _cost(self) -> str:
-        if not self.evaluations:
-            return ""
-        barrier = "" if np.isnan(self.barrier) else f"barrier {self.barrier:.1f}, "
-        return f"{barrier}{self.evaluations} evaluations\n"
-
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks, with the verdict in colour."""
-        value = partial(round_to_error, error=self.mcse)
-        low, high = self.interval
-        return html_table(
-            [
-                ("log Bayes factor", f"{value(self.log_bayes_factor)} ± {self.mcse:.2g} nats"),
-                ("95 % interval", f"{value(low)} to {value(high)}"),
-                *([] if np.isnan(self.barrier) else [("barrier", f"{self.barrier:.1f}")]),
-                *([("evaluations", str(self.evaluations))] if self.evaluations else []),
-                ("verdict", html_verdict(self.verdict.status, self.verdict.reasons)),
-            ]
-        )
-
-
-def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> LogBayesFactor:
+def log_bayes_factor(
+    a: Container | LogEvidence,
+    b: Container | LogEvidence,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+) -> LogBayesFactor:
     """Compute the log Bayes factor of two models, with its error.
 
     Parameters
     ----------
     a, b : InferenceData, DataTree or LogEvidence
         Results of :func:`sample_ais` on the same data, or evidences read from them.
+    names : (str, str)
+        Names of the two models, for the result.
 
     Returns
     -------
     LogBayesFactor
-        ``log Z_a - log Z_b``, in nats.
+        ``log Z_a - log Z_b``, in nats, positive if the data favour ``a``.
 
     Raises
     ------
     ValueError
-        The results are of different observed data, or hold no evidence.
+        The results are of different observed data, or hold no evidence; or the names are not two.
+
+    See Also
+    --------
+    compare : More than two models, with probabilities.
+    sample_bayes_factor : From one model to a neighbour, without two evidences.
 
     References
     ----------
@@ -122,9 +73,12 @@ def log_bayes_factor(a: Container | LogEvidence, b: Container | LogEvidence) -> 
 
     Examples
     --------
-    >>> pymc_anneal.log_bayes_factor(idata_a, idata_b)
+    >>> pymc_anneal.log_bayes_factor(idata_a, idata_b, names=("pooled", "hierarchical"))
     """
-    return _difference(read_evidences({"a": a, "b": b}), "a", "b")
+    if isinstance(names, str) or len(set(names)) != 2:
+        raise ValueError(f"`names` is {names!r}, expected two different names.")
+    first, second = names
+    return _difference(read_evidences({first: a, second: b}), first, second)
 
 
 def compare(
@@ -161,7 +115,15 @@ def compare(
     Warns
     -----
     EvidenceWarning
-        An evidence is not trusted, or the first two models cannot be told apart.
+        An evidence is not trusted; or the interval of the Bayes factor of the first two models
+        contains both 1 and a factor that matters, 2.7 or more.
+
+    See Also
+    --------
+    log_bayes_factor : Two models.
+    report : The comparison as a web page.
+    plot_compare : The comparison as a figure.
+    average : Posterior means over the models.
 
     References
     ----------
@@ -212,6 +174,7 @@ def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]
             **_probabilities(evidences, log_odds),
             "verdict": [e.verdict.status for e in evidences.values()],
             "reasons": ["; ".join(e.verdict.reasons) for e in evidences.values()],
+            "examined": [e.is_examined for e in evidences.values()],
         },
         index=pd.Index(list(evidences), name="model"),
     )
@@ -240,6 +203,7 @@ def _difference(evidences: Mapping[str, LogEvidence], first: str, second: str) -
         mcse=float(np.hypot(a.mcse, b.mcse)),
         interval=(float(d - down), float(d + up)),
         verdict=combined_verdict({first: a.verdict, second: b.verdict}),
+        models=(first, second),
     )
 
 
@@ -295,17 +259,29 @@ def _verdict(evidences: Mapping[str, LogEvidence], best: str, second: str) -> Ve
         return factor.verdict
     d, error = factor.log_bayes_factor, factor.mcse
     if factor.interval[0] > 0 or error == 0:
-        lead = f"{d:.2f} +- {error:.2g} nats ahead of '{second}'"
+        lead = f"{d:.2f} +- {error:.2g} nats ahead of '{second}' ({factor_text(d)} : 1)"
         return Verdict("trust", (f"'{best}' has the highest evidence, {lead}",))
-    increase = np.ceil((norm.ppf(0.975) * error / d) ** 2) if d > 0 else np.inf
-    remedy = "the two are practically equal"
-    if increase < _MAX_INCREASE:
-        remedy = f"about {increase:.0f} times as many particles would separate them"
-    reason = (
-        f"'{best}' and '{second}' cannot be told apart at this precision, log Bayes factor "
-        f"{d:.3f} +- {error:.2g}"
+    return _tie(factor)
+
+
+def _tie(factor: LogBayesFactor) -> Verdict:
+    """Return the verdict on two models whose order is not certain.
+
+    No more draws are asked for if neither end of the interval is a factor that matters.
+    """
+    (first, second), d = factor.models, factor.log_bayes_factor
+    half = max(abs(end - d) for end in factor.interval)
+    found = f"Bayes factor {factor_text(d)}, 95 % interval {factor_range(factor.interval)}"
+    if max(map(abs, factor.interval)) < _MATTERS:
+        return Verdict("trust", (f"the data favour neither '{first}' nor '{second}': {found}",))
+    wanted = max(d, _MATTERS - d)
+    particles = f"{np.ceil((half / wanted) ** 2):.0f} times as many particles"
+    reason = f"'{first}' and '{second}' cannot be told apart at this precision: {found}"
+    matters = f"a factor of {factor_text(_MATTERS)}"
+    return Verdict(
+        "more draws needed",
+        (reason, f"about {particles} would tell whether the data favour one by {matters} or more"),
     )
-    return Verdict("more draws needed", (reason, remedy))
 
 
 def _check_same_data(

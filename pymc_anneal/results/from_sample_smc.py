@@ -52,6 +52,10 @@ def from_sample_smc(idata: Container) -> Container:
     ValueError
         It is not such a result, or has a single chain.
 
+    See Also
+    --------
+    bridge_evidence : Draws of :func:`pymc.sample`.
+
     Examples
     --------
     >>> idata = pymc_anneal.from_sample_smc(pymc.sample_smc(model=model))

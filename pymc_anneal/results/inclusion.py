@@ -56,6 +56,11 @@ def inclusion(
     ValueError
         ``included`` has other names than the results, or the results cannot be compared.
 
+    See Also
+    --------
+    sample_models : Run the models.
+    average : Means over the models.
+
     References
     ----------
     Barbieri & Berger (2004), Optimal predictive model selection.

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from pymc_anneal.base.html import html_status, html_table, html_verdict, round_to_error
+from pymc_anneal.base.html import (
+    html_status,
+    html_table,
+    html_verdict,
+    probability_text,
+    round_to_error,
+)
 from pymc_anneal.evidence.verdict import Verdict
 
 _HEADER = ("model", "rank", "log evidence", "error", "log BF", "probability", "verdict")
@@ -27,10 +33,12 @@ class ModelComparison:
         first row, with its ``log_bayes_factor_mcse`` and the ends of its 95 % interval,
         ``log_bayes_factor_lower`` and ``log_bayes_factor_upper``; posterior ``probability`` and the
         ends of its 95 % interval, ``probability_lower`` and ``probability_upper``; ``verdict``, the
-        status of the evidence, and ``reasons`` for it. Everything logarithmic is in nats.
+        status of the evidence, ``reasons`` for it, and ``examined``, whether anything looked for
+        what the run may have missed. Everything logarithmic is in nats.
     verdict : Verdict
-        Whether the first two models can be told apart at this precision and, if not, how many more
-        particles that takes; ``"do not trust"`` if any evidence is not trusted.
+        Which model is ahead, or that the data favour neither of the first two; ``"more draws
+        needed"`` if the precision does not tell which, with the number of particles that would;
+        ``"do not trust"`` if any evidence is not trusted.
     """
 
     details: pd.DataFrame
@@ -44,7 +52,9 @@ class ModelComparison:
 
     def __repr__(self) -> str:
         """Return the narrow table as text, and the verdict."""
-        cells = pd.DataFrame(self._cells(str), columns=_HEADER).set_index("model")
+        cells = pd.DataFrame(
+            self._cells(lambda status, examined: status), columns=_HEADER
+        ).set_index("model")
         return f"{cells.to_string()}\n\nverdict: {self.verdict}"
 
     def _repr_html_(self) -> str:
@@ -52,17 +62,28 @@ class ModelComparison:
         table = html_table(self._cells(html_status), header=_HEADER)
         return f"{table}<p>{html_verdict(self.verdict.status, self.verdict.reasons)}</p>"
 
-    def _cells(self, status: Callable[[str], str]) -> list[tuple[str, ...]]:
+    def _cells(self, status: Callable[[str, bool], str]) -> list[tuple[str, ...]]:
         """Return the narrow table as text, its numbers rounded to their errors."""
         return [
             (
                 str(name),
-                "-" if pd.isna(row["rank"]) else str(row["rank"]),
-                round_to_error(row["log_evidence"], row["mcse"]),
-                f"{row['mcse']:.2g}",
-                round_to_error(row["log_bayes_factor"], row["log_bayes_factor_mcse"]),
-                f"{row['probability']:.3g}",
-                status(row["verdict"]),
+                *(_unknown(row) if pd.isna(row["rank"]) else _known(row)),
+                status(row["verdict"], row["examined"]),
             )
             for name, row in self.details.iterrows()
         ]
+
+
+def _known(row: pd.Series) -> tuple[str, ...]:
+    return (
+        str(row["rank"]),
+        round_to_error(row["log_evidence"], row["mcse"]),
+        f"{row['mcse']:.2g}",
+        round_to_error(row["log_bayes_factor"], row["log_bayes_factor_mcse"]),
+        probability_text(row["probability"]),
+    )
+
+
+def _unknown(row: pd.Series) -> tuple[str, ...]:
+    """Return the cells of an evidence that is not trusted: its error and place are not known."""
+    return "-", f"{row['log_evidence']:.2f}", "-", "-", "-"

@@ -74,6 +74,11 @@ def prior_sensitivity(
     NotImplementedError
         A transform restricts the prior to a part of its support.
 
+    See Also
+    --------
+    plot_prior_sensitivity : The table as a figure.
+    power_posterior : Sensitivity to the weight of the data.
+
     References
     ----------
     Gelman & Meng (1998), Simulating normalizing constants, eq. 3.

@@ -12,19 +12,19 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pymc_anneal._version import __version__
-from pymc_anneal.base.arviz_compat import Container, required_group
-from pymc_anneal.base.html import Html, html_table, round_to_error
-from pymc_anneal.results.bayes_factor_words import jeffreys, kass_raftery
-from pymc_anneal.results.compare_models import compare
+from pymc_anneal.base.arviz_compat import Container, has_group, required_group
+from pymc_anneal.base.html import Html, html_table
+from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.results.compare_models import compare, resolve_log_odds
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 from pymc_anneal.results.plot_compare import plot_compare
 from pymc_anneal.results.plot_prior_sensitivity import plot_prior_sensitivity
 from pymc_anneal.results.plot_weights import plot_log_weights
+from pymc_anneal.results.report_sections import bayes_factors, method, probabilities
 
 _STYLE = """
 body {font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;
@@ -34,8 +34,6 @@ th, td {padding: .25em .7em; border-bottom: 1px solid #ddd; text-align: left; ve
 svg {max-width: 100%; height: auto}
 footer {color: #666; border-top: 1px solid #ddd; margin-top: 3em}
 """
-
-_WORDS = ("model", "log BF (nats)", "log10 BF", "Jeffreys (1961)", "Kass & Raftery (1995)")
 
 # Scalars and attributes of the group "evidence" that a reader needs to repeat a run.
 _SETTINGS = ("steps", "particles", "evaluations", "seconds")
@@ -51,7 +49,7 @@ _CHOICES = (
 
 
 def report(
-    results: Mapping[str, Container],
+    results: Mapping[str, Container | LogEvidence],
     path: str | os.PathLike[str],
     *,
     title: str = "Comparison of models",
@@ -62,8 +60,9 @@ def report(
 
     Parameters
     ----------
-    results : dict of str to InferenceData or DataTree
-        Results of :func:`sample_ais` by name, of the same data.
+    results : dict of str to InferenceData, DataTree or LogEvidence
+        Results of :func:`sample_ais`, or evidences such as those of :func:`bridge_evidence`, by
+        name; of the same data.
     path : path
         The file, which is overwritten if it exists.
     title : str
@@ -81,9 +80,13 @@ def report(
     Raises
     ------
     ValueError
-        The results cannot be compared, or are not results of :func:`sample_ais`.
+        The results cannot be compared, or hold no evidence.
     FileNotFoundError
         The folder of the file does not exist.
+
+    See Also
+    --------
+    compare : The table alone.
 
     References
     ----------
@@ -95,12 +98,15 @@ def report(
     >>> pymc_anneal.report({"pooled": idata_pooled, "hierarchical": idata}, "report.html")
     """
     comparison = compare(results, prior_odds)
+    runs = {name: r for name, r in results.items() if not isinstance(r, LogEvidence)}
     sections = {
         "Models": _models(comparison),
-        **_priors(results),
-        "Bayes factors": _bayes_factors(comparison),
+        **_priors(runs),
+        "Bayes factors": bayes_factors(comparison),
+        "Probabilities": probabilities(comparison, resolve_log_odds(list(results), prior_odds)),
         **({} if sensitivity is None else {"Other priors": _sensitivity(sensitivity)}),
         **{f"Run of {name}": _run(result) for name, result in results.items()},
+        "Method": method(results),
     }
     target = Path(path)
     target.write_text(_page(title, sections), encoding="utf-8")
@@ -139,41 +145,17 @@ def _read_priors(result: Container) -> dict[str, str]:
     return {variable: prior for variable, mark, prior in pairs if mark}
 
 
-def _bayes_factors(comparison: ModelComparison) -> str:
-    """Return the Bayes factors against the first model, in nats, in decades and in words."""
-    best, *others = comparison.details.index
-    rows = [_words(str(name), comparison.details.loc[name]) for name in others]
-    return f"<p>Against {escape(str(best))}:</p>{html_table(rows, header=_WORDS)}"
-
-
-def _words(name: str, row: pd.Series) -> tuple[str, ...]:
-    value, error = row["log_bayes_factor"], row["log_bayes_factor_mcse"]
-    ends = row["log_bayes_factor_lower"], row["log_bayes_factor_upper"]
-    return (
-        name,
-        f"{round_to_error(value, error)} ± {error:.2g}",
-        f"{round_to_error(value / np.log(10), error / np.log(10))} ± {error / np.log(10):.2g}",
-        *(_range([scale(end) for end in (max(ends), min(ends))]) for scale in _SCALES),
-    )
-
-
-_SCALES = (jeffreys, kass_raftery)
-
-
-def _range(words: Sequence[str]) -> str:
-    """Return one word, or both if the ends of the interval have different ones."""
-    return " to ".join(dict.fromkeys(words))
-
-
-def _run(result: Container) -> str:
-    """Return estimate, settings and log weights of a run."""
+def _run(result: Container | LogEvidence) -> str:
+    """Return estimate, settings and log weights of a run; of a bare evidence the estimate alone."""
+    if isinstance(result, LogEvidence):
+        return result._repr_html_()
+    drawn = has_group(result, "annealing")
     group = required_group(result, "evidence", "pymc_anneal.sample_ais")
     settings = [(n, f"{float(group[n]):.4g}") for n in _SETTINGS if n in group]
     choices = [(n.replace("_", " "), str(group.attrs[n])) for n in _CHOICES if group.attrs.get(n)]
     made = [("made at", _minute(group.attrs["created_at"]))] if "created_at" in group.attrs else []
-    figure = plot_log_weights(result).figure
     tables = log_evidence(result)._repr_html_() + html_table([*settings, *choices, *made])
-    return tables + _svg(figure)
+    return tables + (_svg(plot_log_weights(result).figure) if drawn else "")
 
 
 def _minute(moment: str) -> str:

@@ -10,6 +10,7 @@ of the prior is known, that of the posterior is a mean over draws (`evidence/poi
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.
 _PRIOR_DRAWS = 10_000
@@ -75,6 +76,11 @@ def savage_dickey(
         The model has discrete variables or a prior without a normalised density, or variables of
         the null depend on each other.
 
+    See Also
+    --------
+    constraint_bayes_factor : Orders, signs and intervals.
+    prior_sensitivity : The same question under other priors.
+
     References
     ----------
     Dickey (1971), The weighted likelihood ratio, linear hypotheses on normal location parameters.
@@ -94,7 +100,12 @@ def savage_dickey(
     verdict = posterior.verdict("compare two models instead, each with its own run")
     of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
     found = combined_verdict({**of_draws, "ratio": verdict})
-    return _factor(prior, posterior.density, found)
+    models = ("the model", f"the null ({_describe(null)})")
+    return replace(_factor(prior, posterior.density, found), models=models)
+
+
+def _describe(null: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {np.array2string(np.asarray(v))}" for name, v in null.items())
 
 
 def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBayesFactor:

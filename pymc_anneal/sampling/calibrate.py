@@ -150,6 +150,10 @@ def calibrate(
         An argument makes no sense, or data cannot be simulated: there are potentials, no observed
         variable, or a transform that cuts the prior.
 
+    See Also
+    --------
+    compare_estimators : Checks of a single run.
+
     References
     ----------
     Grosse, Ancha & Roy (2016), Measuring the reliability of MCMC inference with bidirectional

@@ -35,7 +35,7 @@ from pymc_anneal.pipeline.constraint_mass import Mass, Slack, count_mass, estima
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Particles of a run, at least, and prior draws, of which a share of 4 % or more is counted.
 _PARTICLES, _PRIOR_DRAWS, _PRIOR_CHAINS = 800, 10_000, 4
@@ -101,6 +101,10 @@ def constraint_bayes_factor(
     -----
     EvidenceWarning
         The verdict is not "trust".
+
+    See Also
+    --------
+    savage_dickey : Point nulls.
 
     References
     ----------
@@ -226,4 +230,5 @@ def _factor(posterior: Mass, prior: Mass, of_draws: Mapping[str, Verdict]) -> Lo
             {**of_draws, "posterior mass": posterior.verdict, "prior mass": prior.verdict}
         ),
         evaluations=posterior.evaluations + prior.evaluations,
+        models=("the constraint", "the model without it"),
     )

@@ -115,6 +115,10 @@ def nested_evidence(
     EvidenceWarning
         The verdict is not "trust".
 
+    See Also
+    --------
+    compare_estimators : Put the result beside that of :func:`sample_ais`.
+
     References
     ----------
     Skilling (2006), Nested sampling for general Bayesian computation. Lange (2023), nautilus:

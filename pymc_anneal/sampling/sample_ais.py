@@ -224,6 +224,13 @@ def sample_ais(
         The transition is a random walk because a part of the model has no gradient; or the calls of
         a black box take more than `max_minutes` for the draws asked for.
 
+    See Also
+    --------
+    log_evidence : Read the estimate, its error and the verdict.
+    compare : Rank models by their evidence.
+    bridge_evidence : The evidence from draws of :func:`pymc.sample`.
+    nested_evidence : A second opinion by nested sampling.
+
     References
     ----------
     Neal (2001), Annealed importance sampling, eq. 3-5. Kiwaki (2015), Variational optimization of

@@ -11,7 +11,7 @@ draws of both, the second direction is run as well, and Bennett's acceptance rat
 A part of the draws of the first model is fitted to, and not counted (`pipeline/from_draws.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ from pymc_anneal.pipeline.from_draws import (
 )
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Least number of particles, over all chains.
@@ -128,6 +128,10 @@ def sample_bayes_factor(
     EvidenceWarning
         The verdict is not "trust".
 
+    See Also
+    --------
+    log_bayes_factor : From two evidences, for any two models.
+
     References
     ----------
     Lartillot & Philippe (2006), Computing Bayes factors using thermodynamic integration, eq. 11.
@@ -176,9 +180,15 @@ def sample_bayes_factor(
         between = _Between(session, chosen, draws, fitted, counted, kernel)
         ratio = between.one_way() if draws[1] is None else between.both_ways()
     found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
+    found = replace(found, models=(_name(a, found.models[0]), _name(b, found.models[1])))
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor")
     return found
+
+
+def _name(compiled: CompiledModel, default: str) -> str:
+    """Return the name that the user gave the model, if there is one."""
+    return str(compiled.model.name or default)
 
 
 def _check_models(a: CompiledModel, b: CompiledModel) -> None:

@@ -83,6 +83,12 @@ def sample_models(
     EvidenceWarning
         The verdict on a model is not "trust"; or some models are missing after Ctrl-C.
 
+    See Also
+    --------
+    compare : Rank the models.
+    inclusion : Which variables belong to the model.
+    average : Means over the models.
+
     Examples
     --------
     >>> masks = {"none": [0, 0], "first": [1, 0], "both": [1, 1]}

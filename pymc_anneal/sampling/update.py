@@ -57,6 +57,10 @@ def update(
     TypeError
         `settings` contain the reference.
 
+    See Also
+    --------
+    sample_ais : A run from scratch.
+
     References
     ----------
     Dawid (1984), Statistical theory: the prequential approach. Chopin (2002), A sequential particle

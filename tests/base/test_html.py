@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from pymc_anneal.base.html import html_status, html_table, html_verdict, round_to_error
+from pymc_anneal.base.html import (
+    html_status,
+    html_table,
+    html_verdict,
+    probability_text,
+    round_to_error,
+)
 
 
 def test_cells_are_escaped_once() -> None:
@@ -19,6 +25,31 @@ def test_cells_are_escaped_once() -> None:
 )
 def test_colours(status, colour) -> None:
     assert colour in html_status(status)
+
+
+def test_green_is_for_what_was_examined() -> None:
+    assert "#9a6700" in html_status("trust", examined=False)
+    assert "#b42318" in html_status("do not trust", examined=False)
+
+
+def test_cells_have_padding() -> None:
+    assert html_table([("a", "b")], header=("c", "d")).count("padding:2px 10px") == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.99979, "0.9998"),
+        (0.99, "0.99"),
+        (0.9999999, "> 0.999999"),
+        (0.5432, "0.543"),
+        (1.87e-9, "1.87e-09"),
+        (1.0, "1"),
+        (0.0, "0"),
+    ],
+)
+def test_probabilities(value, text) -> None:
+    assert probability_text(value) == text
 
 
 def test_reasons_follow_the_status() -> None:

@@ -191,6 +191,35 @@ ROWS: Rows = [
             ("d = a.log_evidence - b.log_evidence", "d = b.log_evidence - a.log_evidence"),
             ("np.hypot(a.log_evidence - a.interval[0], b.interval[1] - b.log_evidence)", "np.hypot(a.log_evidence - a.interval[0], b.log_evidence - b.interval[0])"),
             ("log_z + error * noise", "log_z + noise"),
+            ("max(map(abs, factor.interval)) < _MATTERS", "abs(factor.log_bayes_factor) < _MATTERS"),
+            ("wanted = max(d, _MATTERS - d)", "wanted = _MATTERS"),
+        ],
+    ),
+    (
+        "results/bayes_factor",
+        "tests/results/test_bayes_factor.py",
+        [
+            ("(-interval[1], -interval[0]), models[::-1]", "(-interval[1], -interval[0]), models"),
+            ("self.log_bayes_factor / np.log(10)", "self.log_bayes_factor"),
+            ('self.verdict.status != "do not trust"', "True"),
+            ("low = 0.0", "low = low"),
+        ],
+    ),
+    (
+        "results/report_sections",
+        "tests/results/test_report.py",
+        [
+            ('log_bayes_factor=-row["log_bayes_factor"]', 'log_bayes_factor=row["log_bayes_factor"]'),
+            ('"do not trust" if none or pd.isna(row["rank"]) else "trust"', '"trust"'),
+            ("log_odds[str(name)] - total", "0.0 - total"),
+        ],
+    ),
+    (
+        "evidence/estimate",
+        "tests/evidence/test_estimate.py",
+        [
+            ('self.verdict.status != "do not trust"', "True"),
+            ("bool(self.witnesses) or not self.verdict.reasons", "True"),
         ],
     ),
     (
@@ -303,6 +332,8 @@ ROWS: Rows = [
         "tests/base/test_html.py",
         [
             ("1 - np.floor(np.log10(error)), 1, 4", "-np.floor(np.log10(error)), 1, 4"),
+            ("if not 0 < rest < 0.01", "if True"),
+            ("if colour == _GREEN and not examined", "if False"),
         ],
     ),
     (

@@ -49,6 +49,16 @@ class TestLogBayesFactor:
     def test_repr(self) -> None:
         text = repr(log_bayes_factor(evidence(-3.0), evidence(-5.0)))
         assert text.startswith("log Bayes factor 2.000 +- 0.028 nats (95 % interval 1.94")
+        assert "the data favour a over b by 7.39 : 1" in text
+
+    def test_names(self) -> None:
+        doubtful = evidence(-5.0, verdict=DOUBTFUL)
+        found = log_bayes_factor(evidence(-3.0), doubtful, names=("pooled", "varying"))
+        assert found.models == ("pooled", "varying")
+        assert found.verdict == Verdict("do not trust", ("varying: Pareto k",))
+        for names in ("ab", ("a",), ("a", "a")):
+            with pytest.raises(ValueError, match="two different names"):
+                log_bayes_factor(evidence(-3.0), evidence(-5.0), names=names)
 
 
 class TestCompare:
@@ -85,18 +95,38 @@ class TestCompare:
     def test_verdict_on_a_clear_winner(self) -> None:
         found = compare({"a": evidence(-3.0), "b": evidence(-4.0)})
         assert str(found.verdict) == (
-            "trust: 'a' has the highest evidence, 1.00 +- 0.028 nats ahead of 'b'"
+            "trust: 'a' has the highest evidence, 1.00 +- 0.028 nats ahead of 'b' (2.72 : 1)"
         )
 
-    def test_verdict_on_a_tie_says_how_many_particles(self) -> None:
-        # Error sqrt(2) 0.1, difference 0.05: (1.96 * 0.1414 / 0.05)^2 = 30.7 times.
-        verdict = str(compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)}).verdict)
-        assert verdict.startswith("more draws needed: 'a' and 'b' cannot be told")
-        assert "about 31 times as many particles would separate them" in verdict
+    def test_verdict_on_equals_asks_for_nothing(self) -> None:
+        # 1.96 sqrt(2) 0.1 = 0.28: neither end is a factor that matters.
+        found = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.05, 0.1)}).verdict
+        assert str(found) == (
+            "trust: the data favour neither 'a' nor 'b': "
+            "Bayes factor 1.05, 95 % interval 0.797 to 1.39"
+        )
 
-    def test_verdict_on_equals(self) -> None:
-        found = compare({"a": evidence(-3.0, 0.1), "b": evidence(-3.0, 0.1)})
-        assert "practically equal" in str(found.verdict)
+    def test_verdict_on_a_wide_tie_says_how_many_particles(self) -> None:
+        # Half an interval is 1.96 sqrt(2) 0.5 = 1.386; (1.386 / (1 - 0.05))^2 = 2.13 times.
+        found = compare({"a": evidence(-3.0, 0.5), "b": evidence(-3.05, 0.5)}).verdict
+        assert found.status == "more draws needed"
+        assert "'a' and 'b' cannot be told apart at this precision" in str(found)
+        assert "95 % interval 0.263 to 4.20" in str(found)
+        assert "about 3 times as many particles would tell" in str(found)
+
+    def test_a_lead_that_matters_and_is_not_certain(self) -> None:
+        # The difference is 1.2 and half of the interval 1.386: (1.386 / 1.2)^2 = 1.33.
+        found = compare({"a": evidence(-3.0, 0.5), "b": evidence(-4.2, 0.5)}).verdict
+        assert found.status == "more draws needed"
+        assert "about 2 times as many" in str(found)
+
+    def test_as_many_particles_as_it_says_are_enough(self) -> None:
+        for d in (0.0, 0.3, 0.9, 1.1):
+            text = str(compare({"a": evidence(d, 2.0), "b": evidence(0.0, 2.0)}).verdict)
+            times = int(text.partition("about ")[2].split()[0])
+            error = 2.0 / np.sqrt(times)
+            more = compare({"a": evidence(d, error), "b": evidence(0.0, error)}).verdict
+            assert more.status == "trust"
 
     def test_shortfalls_are_passed_on(self) -> None:
         short = evidence(-9.0, verdict=Verdict("more steps needed", ("x",)))
@@ -255,7 +285,7 @@ class TestForms:
         lines = repr(self.found()).splitlines()
         assert lines[0].split() == "rank log evidence error log BF probability verdict".split()
         assert lines[2].split() == ["a<b", "0", "-3.000", "0.02", "0.000", "0.731", "trust"]
-        assert lines[4].split()[:3] == ["c", "-", "-503.00"]
+        assert lines[4].split() == ["c", "-", "-503.00", "-", "-", "-", "do", "not", "trust"]
         assert lines[-1] == "verdict: do not trust: c: <k>"
 
     def test_html_is_escaped(self) -> None:
@@ -264,6 +294,12 @@ class TestForms:
         assert "a<b" not in html
         assert "c: &lt;k&gt;" in html
         assert html.count("<tr>") == 4
+
+    def test_html_of_what_nothing_has_examined_is_amber(self) -> None:
+        unseen = evidence(-3.0, verdict=Verdict("trust", ("modes were not looked for",)))
+        html = compare({"a": unseen, "b": evidence(-4.0)})._repr_html_()
+        assert html.count("#9a6700") == 1
+        assert html.count("#1a7f37") == 2
 
     def test_html_of_a_bayes_factor(self) -> None:
         html = log_bayes_factor(evidence(-3.0), evidence(-5.0))._repr_html_()

@@ -41,9 +41,18 @@ def test_survives_netcdf(idata, tmp_path) -> None:
 
 
 def test_not_a_result() -> None:
-    message = r"sample_ais with a group 'evidence', found \w+ with the groups \['posterior'\]"
+    message = r"sample_ais with a group 'evidence', found \w+ with the groups \['prior'\]"
     with pytest.raises(ValueError, match=message):
-        pma.log_evidence(container({"posterior": xr.Dataset({"mu": ("draw", [1.0])})}))
+        pma.log_evidence(container({"prior": xr.Dataset({"mu": ("draw", [1.0])})}))
+
+
+def test_draws_of_another_sampler() -> None:
+    draws = {"posterior": xr.Dataset({"mu": ("draw", [1.0])})}
+    with pytest.raises(ValueError, match=r"as of pymc.sample, .*bridge_evidence\(idata, model"):
+        pma.log_evidence(container(draws))
+    smc = {"sample_stats": xr.Dataset({"log_marginal_likelihood": ("chain", [1.0])})}
+    with pytest.raises(ValueError, match=r"pymc.sample_smc, .*from_sample_smc\(idata\)"):
+        pma.log_evidence(container(draws | smc))
 
 
 def test_html(idata) -> None:

@@ -11,7 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.verdict import Verdict
-from pymc_anneal.results.compare_models import LogBayesFactor
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.container import dataset
 from pymc_anneal.results.prior_sensitivity import _against, prior_sensitivity
 from tests.problems import log_evidence_normal_mean

@@ -1,5 +1,9 @@
 """Reports: one page that holds everything, well-formed and without references to other files."""
 
+import re
+
+from dataclasses import replace
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -8,6 +12,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.base.arviz_compat import container, group
 from pymc_anneal.results.bayes_factor_words import jeffreys, kass_raftery
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -62,19 +67,79 @@ def test_the_page_is_well_formed_and_complete(text) -> None:
         "Models",
         "Priors",
         "Bayes factors",
+        "Probabilities",
         "Other priors",
         "Run of narrow",
         "Run of a<b>",
+        "Method",
     ]
     assert text.count("<svg") == 4
 
 
 def test_numbers_and_words(text, reported) -> None:
-    factor = pma.log_bayes_factor(reported["a<b>"], reported["narrow"]).log_bayes_factor
-    assert kass_raftery(factor) in text
-    assert jeffreys(factor) in text
-    assert f"{factor:.1f}" in text
+    names = ("narrow", "a<b>")
+    factor = pma.log_bayes_factor(reported["narrow"], reported["a<b>"], names=names)
+    assert factor.words("kass_raftery") in text
+    assert factor.words("jeffreys") in text
+    assert f"{factor.log_bayes_factor:.1f}" in text
     assert pma.log_evidence(reported["narrow"]).data_hash in text
+
+
+def row_after(text: str, heading: str) -> list[str]:
+    """Return the cells of the first row of the table below a heading."""
+    table = text[text.index(f"<h2>{heading}") :]
+    row = table[table.index("</thead>") : table.index("</table>")]
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row.partition("</tr>")[0])
+    return [unescape(cell) for cell in cells]
+
+
+def test_the_favoured_model_comes_first(text, reported) -> None:
+    factor = pma.log_bayes_factor(reported["narrow"], reported["a<b>"], names=("narrow", "a<b>"))
+    assert factor.log_bayes_factor > 0
+    favoured, against, value, log, *_ = row_after(text, "Bayes factors")
+    assert (favoured, against) == ("narrow", "a<b>")
+    assert float(value.partition(" : 1")[0]) == pytest.approx(factor.bayes_factor, rel=0.01)
+    assert not log.startswith("-")
+    assert escape(factor.favoured[1:]) in text
+
+
+def test_prior_odds_are_shown(reported, tmp_path) -> None:
+    models = {name: reported[name] for name in ("narrow", "a<b>")}
+    file = pma.report(models, tmp_path / "r.html", prior_odds={"narrow": 1, "a<b>": 3})
+    model, prior, posterior = row_after(file.read_text(encoding="utf-8"), "Probabilities")
+    exact = pma.compare(models, prior_odds=[1, 3], warnings=False).details.iloc[0]
+    assert (model, prior) == (exact.name, {"narrow": "0.25", "a<b>": "0.75"}[exact.name])
+    assert posterior.startswith(f"{exact['probability']:.3g} (")
+
+
+def test_an_evidence_that_is_not_trusted_has_no_factor(reported, tmp_path) -> None:
+    doubtful = replace(
+        pma.log_evidence(reported["a<b>"]), verdict=pma.Verdict("do not trust", ("k",))
+    )
+    with pytest.warns(pma.EvidenceWarning):
+        file = pma.report({"narrow": reported["narrow"], "other": doubtful}, tmp_path / "r.html")
+    found = row_after(file.read_text(encoding="utf-8"), "Bayes factors")
+    assert found == ["narrow", "other", *["not known"] * 5]
+
+
+def test_evidences_of_other_methods(reported, tmp_path) -> None:
+    """A bare evidence, as of `bridge_evidence`, has no run to show."""
+    bridge = replace(pma.log_evidence(reported["a<b>"]), barrier=np.nan)
+    file = pma.report({"narrow": reported["narrow"], "bridge": bridge}, tmp_path / "r.html")
+    page = Page(text := file.read_text(encoding="utf-8"))
+    assert "Run of bridge" in page.headings
+    assert not page.wrong
+    assert "That of &#x27;bridge&#x27; comes from an estimate by another method." in text
+
+
+def test_results_without_weights(reported, tmp_path) -> None:
+    """Those of nested sampling have no group of log weights, and no figure of them."""
+    nested = container({"evidence": group(reported["a<b>"], "evidence")})
+    file = pma.report({"narrow": reported["narrow"], "nested": nested}, tmp_path / "r.html")
+    page = Page(text := file.read_text(encoding="utf-8"))
+    assert "Run of nested" in page.headings
+    assert text.count("<svg") == 2
+    assert "That of &#x27;nested&#x27; comes from" in text
 
 
 def test_priors_and_seeds(text, reported) -> None:

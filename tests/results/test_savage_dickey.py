@@ -42,6 +42,7 @@ class TestSleepData:
         assert jzs.log_bayes_factor(np.sqrt(0.5)) == pytest.approx(jzs.LOG_BAYES_FACTOR, abs=1e-5)
         found = savage_dickey(jzs.exact_draws(1), {"delta": 0}, model=jzs.model())
         check(found, jzs.LOG_BAYES_FACTOR, 0.03)
+        assert found.models == ("the model", "the null (delta = 0)")
 
     def test_draws_of_another_prior_are_off(self) -> None:
         draws = jzs.exact_draws(1, r=0.2)

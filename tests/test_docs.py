@@ -1,0 +1,163 @@
+"""The documentation: narrow code, few top entries, all statuses, messages that exist, true sums."""
+
+import ast
+import re
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.evidence.verdict import Status
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+# Characters of code that fit beside both sidebars at 1280 pixels.
+WIDTH = 75
+TOP_ENTRIES = 14
+
+CODE = re.compile(r"```(?:\{code-cell\} ipython3|python|bash)\n(.*?)```", re.DOTALL)
+TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def code_lines(text: str) -> list[str]:
+    return [line for block in CODE.findall(text) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_is_narrow(page) -> None:
+    wide = [line for line in code_lines(page.read_text(encoding="utf-8")) if len(line) > WIDTH]
+    assert not wide
+
+
+def test_wide_code_would_be_found() -> None:
+    assert len(code_lines(f"```python\n{'x' * 80}\n```")[0]) > WIDTH
+
+
+def entries(page: str) -> list[str]:
+    lines = [line for block in TOCTREE.findall(read(page)) for line in block.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+def test_the_site_has_few_top_entries() -> None:
+    top = entries("index.md")
+    assert len(top) == len(set(top)) <= TOP_ENTRIES
+    assert {"install", "quickstart", "which", "interpret", "trust", "troubleshooting"} <= set(top)
+
+
+def test_every_status_has_a_row() -> None:
+    rows = re.findall(r'^\| "([a-z ]+)" \|', read("trust.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(get_args(Status))
+
+
+def texts_of_the_package() -> str:
+    """Return all strings of the package, with a space for what is formatted into them."""
+    found = []
+    for file in Path(pma.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                found.append(
+                    "".join(
+                        getattr(v, "value", "\0") if isinstance(v, ast.Constant) else "\0"
+                        for v in node.values
+                    )
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+def unknown_messages(page: str, known: str) -> list[str]:
+    """Return the quoted messages of a page of which a part is in no text of the package."""
+    quoted = re.findall(r'"([^"]+)"', "\n".join(re.findall(r'^"[^\n]*$', page, re.MULTILINE)))
+    parts = {m: re.split(r"\.\.\.|\b(?:[A-Z]{1,8}s?)\b|\b[\d.]+\b", m) for m in quoted}
+    return [m for m, ps in parts.items() if any(p.strip(" ,:'()") not in known for p in ps)]
+
+
+def test_messages_are_those_of_the_package() -> None:
+    known, page = texts_of_the_package(), read("troubleshooting.md")
+    assert len(re.findall(r'^"', page, re.MULTILINE)) > 40
+    assert unknown_messages(page, known) == []
+    assert unknown_messages('"the moon is full"\n: Wait.', known) == ["the moon is full"]
+
+
+def test_readme_has_the_commands_and_the_limits() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+    named = re.findall(r"\*\*(.*?)\.?\*\*", read("_limits.md"))
+    assert len(named) == 3
+    assert all(f"**{name}.**" in readme for name in named)
+    for page in ("index.md", "quickstart.md", "trust.md"):
+        assert "{include} _limits.md" in read(page)
+
+
+CLAIMS = ("honest error", "no tuning", "silent miss", "bound the evidence from above")
+
+
+def test_no_claim_is_too_strong() -> None:
+    files = [*PAGES, ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "CITATION.cff"]
+    for file in files:
+        text = " ".join(file.read_text(encoding="utf-8").lower().split())
+        assert not [claim for claim in CLAIMS if claim in text], file
+
+
+TEAMS = ("own", "diaz", "nelson", "rajpaul", "puc", "multinest")
+ROW = re.compile(r"^\| (\d) \| (narrow|wide) \| (\d) \| \*\*(.*)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict[tuple[str, str, str], dict[str, float]]:
+    """Return the estimates of the table by data set, prior and number of planets."""
+    found = {}
+    for data, prior, planets, rest in ROW.findall(read("gallery/exoplanets.md")):
+        values = [value.split("**")[0].strip() for value in rest.split("|")][: len(TEAMS)]
+        numbers = [float(value or "nan") for value in values]
+        found[data, prior, planets] = dict(zip(TEAMS, numbers, strict=True))
+    return found
+
+
+class TestExoplanets:
+    """What the page says of the teams follows from its table."""
+
+    def differences(self, cells, team: str, planets: str, prior: str = "narrow|wide") -> np.ndarray:
+        values = [c[team] - c["own"] for k, c in cells.items() if k[2] in planets and k[1] in prior]
+        return np.array(values)[np.isfinite(values)]
+
+    def test_the_table_is_read(self, cells) -> None:
+        assert len(cells) == 14
+
+    def test_puc(self, cells) -> None:
+        others = [c["puc"] - c["own"] for k, c in cells.items() if k != ("2", "narrow", "2")]
+        assert np.abs(others).max() < 0.06
+
+    def test_nelson(self, cells) -> None:
+        one, two = (self.differences(cells, "nelson", n) for n in "12")
+        assert ((one.round(2) <= -0.69) & (one.round(2) >= -0.72)).all()
+        assert ((two.round(2) <= -1.37) & (two.round(2) >= -1.40)).all()
+        assert sorted(self.differences(cells, "nelson", "3").round(1)) == [-2.0, -1.3]
+
+    def test_multinest(self, cells) -> None:
+        one = sorted(self.differences(cells, "multinest", "1").round(1))
+        assert one[0] == -2.4
+        assert 0.2 <= one[1] <= one[-1] <= 0.9
+        more = self.differences(cells, "multinest", "23").round(1)
+        assert (more.min(), more.max()) == (-0.2, 3.2)
+
+    def test_diaz_and_rajpaul(self, cells) -> None:
+        for team in ("diaz", "rajpaul"):
+            assert np.abs(self.differences(cells, team, "1", "narrow")).max() < 0.1
+            assert np.abs(self.differences(cells, team, "1", "wide")).max() < 1.5
+            assert np.abs(self.differences(cells, team, "23")).max() < 1.7
+
+    def test_no_planets(self, cells) -> None:
+        for team in TEAMS[1:]:
+            assert np.abs(self.differences(cells, team, "0")).max() < 0.04
