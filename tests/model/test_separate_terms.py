@@ -146,7 +146,7 @@ def test_a_program_that_cannot_be_read_is_said(monkeypatch) -> None:
     compiled = pma.compile_model(checkerboard())
     assert separate_terms(compiled) is None
     assert compiled.fallbacks == [
-        "Discrete variables are moved one after the other: 'odd primitive'."
+        "Discrete variables are moved one after the other: KeyError: 'odd primitive'."
     ]
 
 
