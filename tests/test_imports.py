@@ -168,7 +168,7 @@ def test_no_cycle_of_files() -> None:
 
 
 def test_kernels_import_no_other_kernels() -> None:
-    shared = {"metropolis", "hmc"}
+    shared = {"metropolis", "hmc", "by_class"}
     for module in (m for m in MODULES if folder_of(m) == "transitions"):
         siblings = {n.split(".")[1] for n in own_imports(module) if folder_of(n) == "transitions"}
         assert siblings <= shared, module

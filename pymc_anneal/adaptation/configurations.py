@@ -163,7 +163,8 @@ class _Search:
         while len(self.log_mass) < self.most:
             changes = self.pairs(here) if pairs else self.singles(here)
             near = self.weigh(self.position[here] + changes)
-            gain = np.array([self.log_mass[i] for i in near]) - self.log_mass[here]
+            there = np.array([self.log_mass[i] for i in near])
+            gain = there - max(self.log_mass[here], np.finfo(float).min)
             if not (gain > 0).any():
                 if pairs:
                     return

@@ -16,7 +16,7 @@ to reference by the likelihood over ``w_0`` wherever ``q`` misses the posterior.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +56,8 @@ class GeometricPath:
     """
 
     log_terms: Callable[[jax.Array], LogTerms]
+    # log f_beta is a sum over the terms of log prior and log likelihood, for each of them alone.
+    separable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "log_terms", as_pytree(self.log_terms))

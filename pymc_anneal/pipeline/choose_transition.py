@@ -21,6 +21,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.model.separate_terms import SeparateTerms, separate_terms
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
 from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
@@ -98,10 +99,11 @@ def default_transition(
         )
     rest = _coordinates(v for v in compiled.variables if not v.discrete)
     parts: list[Transition] = [BlockTransition(kernel, rest)] if rest else []
-    parts += _gibbs_kernels(compiled.discrete)
+    separate = separate_terms(compiled)
+    parts += _gibbs_kernels(compiled.discrete, separate)
     parts += _joint_flips(compiled, rest)
     walking = _coordinates(v for v in compiled.discrete if not _has_few_values(v))
-    parts += [DiscreteRandomWalk(walking)] if walking else []
+    parts += [DiscreteRandomWalk(walking, separate=separate)] if walking else []
     return parts[0] if len(parts) == 1 else Composition(parts)
 
 
@@ -205,14 +207,16 @@ def _has_few_values(variable: FreeVariable) -> bool:
     return support is not None and all(high - low < _MAX_VALUES for low, high in support)
 
 
-def _gibbs_kernels(variables: tuple[FreeVariable, ...]) -> list[Gibbs]:
+def _gibbs_kernels(
+    variables: tuple[FreeVariable, ...], separate: SeparateTerms | None
+) -> list[Gibbs]:
     """Return Gibbs kernels for the variables of few values, by the size of the support."""
     groups: dict[int, list[tuple[int, tuple[int, int]]]] = {}
     for variable in filter(_has_few_values, variables):
         for j, (low, high) in enumerate(variable.support or (), start=variable.start):
             groups.setdefault((high - low).bit_length(), []).append((j, (low, high)))
     return [
-        Gibbs([j for j, _ in group], [bounds for _, bounds in group])
+        Gibbs([j for j, _ in group], [bounds for _, bounds in group], separate=separate)
         for _, group in sorted(groups.items())
     ]
 

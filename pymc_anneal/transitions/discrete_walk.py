@@ -15,6 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import KernelState, Parameter, Path, Scalar, StepInfo, Tuning
+from pymc_anneal.transitions.by_class import (
+    Separate,
+    can_move_by_class,
+    classes_of,
+    log_density_of_members,
+    number_of_classes,
+    replaced,
+)
 from pymc_anneal.transitions.metropolis import (
     Sweep,
     accept_reject,
@@ -47,6 +55,8 @@ class DiscreteRandomWalk(Sweep):
         dimension (Gelman, Roberts & Gilks 1996).
     backward : bool
         Whether to sweep in the opposite order.
+    separate : Separate, optional
+        As for :class:`Gibbs`.
     """
 
     coordinates: Sequence[int] = field(metadata={"static": True})
@@ -55,6 +65,7 @@ class DiscreteRandomWalk(Sweep):
     scale: Parameter = None
     target_accept: float = field(default=0.44, metadata={"static": True})
     backward: bool = field(default=False, metadata={"static": True})
+    separate: Separate | None = field(default=None, metadata={"static": True}, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
@@ -85,7 +96,10 @@ class DiscreteRandomWalk(Sweep):
 
     def cost(self, betas: np.ndarray) -> np.ndarray:
         """Return a density for each coordinate and sweep, shape ``(K,)``."""
-        return np.broadcast_to(np.asarray(self.n_steps) * len(self.coordinates), np.shape(betas))
+        turns = len(self.coordinates)
+        if self.separate is not None:
+            turns = 2 * number_of_classes(self.separate, self.coordinates)
+        return np.broadcast_to(np.asarray(self.n_steps) * turns, np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
@@ -94,6 +108,8 @@ class DiscreteRandomWalk(Sweep):
         count = len(self.coordinates)
         coordinates = jnp.asarray(self.coordinates)
         width = self.step_size * jnp.broadcast_to(jnp.asarray(self.scale), (count,))
+        if self.separate is not None and can_move_by_class(path, state):
+            return self._step_by_class(self.separate, key, state, path, beta, width)
 
         def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
             start = state.position[:, coordinates[i]]
@@ -111,3 +127,35 @@ class DiscreteRandomWalk(Sweep):
             return new, StepInfo(accept, nan, position)
 
         return sweep(move, key, state, self.n_steps * count, count, self.backward)
+
+    def _step_by_class(
+        self,
+        separate: Separate,
+        key: jax.Array,
+        state: KernelState,
+        path: Path,
+        beta: Scalar,
+        width: jax.Array,
+    ) -> tuple[KernelState, StepInfo]:
+        """Make ``n_steps`` sweeps, class by class."""
+        classes = classes_of(separate, self.coordinates, state.position.shape[1])
+        columns, count = jnp.asarray(self.coordinates), len(classes.member)
+
+        def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
+            member, present, terms, place = (part[i] for part in classes)
+            start = state.position[:, columns[member]]
+            noise, uniform = normal_and_uniform(key, start, len(member))
+            z = width[member] * noise
+            end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
+            proposal = replaced(state.position, place, end)
+            old, _ = log_density_of_members(separate, path, state.position, terms, beta)
+            new, outside = log_density_of_members(separate, path, proposal, terms, beta)
+            change = jnp.where(outside, -jnp.inf, new) - old
+            accept = jnp.where(jnp.isnan(change), 0.0, jnp.exp(jnp.minimum(change, 0.0)))
+            position = replaced(state.position, place, jnp.where(uniform < accept, end, start))
+            nan = (jnp.isnan(new) & ~outside & present).any(axis=1)
+            rate = (present * accept).sum(axis=1) / present.sum()
+            return state._replace(position=position), StepInfo(rate, nan, proposal)
+
+        state, info = sweep(move, key, state, self.n_steps * count, count, self.backward)
+        return state._replace(terms=path.evaluate(state.position)), info

@@ -11,6 +11,8 @@ have the same density in models of interest (Ising).
 
 A sweep in a fixed order is not reversible; its reversal is the sweep in the opposite order.
 
+Coordinates that no term of the density joins are drawn at once, at the cost of one (`by_class.py`).
+
 Sweeps mix slowly if variables are strongly coupled: a block of aligned spins, or the labels of a
 whole cluster, would have to pass through improbable states.
 """
@@ -23,6 +25,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo
+from pymc_anneal.transitions.by_class import (
+    Separate,
+    can_move_by_class,
+    classes_of,
+    log_density_of_members,
+    number_of_classes,
+    replaced,
+)
 from pymc_anneal.transitions.metropolis import (
     Sweep,
     flag_nan,
@@ -48,6 +58,9 @@ class Gibbs(Sweep):
         Smallest and largest value of each of them.
     backward : bool
         Whether to sweep in the opposite order.
+    separate : Separate, optional
+        Terms of the density, with classes of coordinates that are drawn at once along geometric
+        paths from the prior; :func:`default_transition` finds them.
 
     Raises
     ------
@@ -58,6 +71,7 @@ class Gibbs(Sweep):
     coordinates: Sequence[int] = field(metadata={"static": True})
     support: Sequence[tuple[int, int]] = field(metadata={"static": True})
     backward: bool = field(default=False, metadata={"static": True})
+    separate: Separate | None = field(default=None, metadata={"static": True}, repr=False)
 
     def __post_init__(self) -> None:
         # Tuples of numbers, which JAX can hash.
@@ -96,12 +110,17 @@ class Gibbs(Sweep):
 
     def cost(self, betas: np.ndarray) -> np.ndarray:
         """Return a density for each coordinate and other value, shape ``(K,)``."""
-        return np.broadcast_to(len(self.coordinates) * self._others, np.shape(betas))
+        turns = len(self.coordinates)
+        if self.separate is not None:
+            turns = 1 + number_of_classes(self.separate, self.coordinates)
+        return np.broadcast_to(turns * self._others, np.shape(betas))
 
     def step(
         self, key: jax.Array, state: KernelState, path: Path, beta: Scalar
     ) -> tuple[KernelState, StepInfo]:
         """Sweep once; the acceptance rate is the probability to take another value."""
+        if self.separate is not None and can_move_by_class(path, state):
+            return self._step_by_class(self.separate, key, state, path, beta)
         coordinates = jnp.asarray(self.coordinates)
         low = jnp.asarray([low for low, _ in self.support])
         size = jnp.asarray([high - low + 1 for low, high in self.support])
@@ -133,6 +152,41 @@ class Gibbs(Sweep):
             return new, StepInfo(_change_probability(logits), nan.any(axis=0), where)
 
         return sweep(move, key, state, len(self.coordinates), len(self.coordinates), self.backward)
+
+    def _step_by_class(
+        self, separate: Separate, key: jax.Array, state: KernelState, path: Path, beta: Scalar
+    ) -> tuple[KernelState, StepInfo]:
+        """Sweep once, class by class."""
+        classes = classes_of(separate, self.coordinates, state.position.shape[1])
+        bounds = jnp.asarray(self.support)
+        lows, sizes = bounds[:, 0], bounds[:, 1] - bounds[:, 0] + 1
+        columns = jnp.asarray(self.coordinates)
+        shift = jnp.arange(1 + self._others)
+        count = len(classes.member)
+
+        def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
+            member, present, terms, place = (part[i] for part in classes)
+            low, size = lows[member], sizes[member]
+            start = state.position[:, columns[member]] - low
+
+            def shifted(by: jax.Array) -> jax.Array:
+                return replaced(state.position, place, low + jnp.mod(start + by, size))
+
+            def density(by: jax.Array) -> tuple[jax.Array, jax.Array]:
+                return log_density_of_members(separate, path, shifted(by), terms, beta)
+
+            log_density, outside = _map_batches(density, shift)
+            outside |= (shift[:, None] >= size)[:, None]
+            nan = jnp.isnan(log_density) & ~outside & present
+            logits = jnp.where(outside | nan, -jnp.inf, log_density)
+            choice = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)
+            moves = (present * _change_probability(logits)).sum(axis=1) / present.sum()
+            bad = nan.any(axis=2)
+            where = shifted(jnp.argmax(bad, axis=0)[:, None])
+            return state._replace(position=shifted(choice)), StepInfo(moves, bad.any(axis=0), where)
+
+        state, info = sweep(move, key, state, count, count, self.backward)
+        return state._replace(terms=path.evaluate(state.position)), info
 
 
 def _map_batches(function: Callable[[jax.Array], PyTree], values: jax.Array) -> PyTree:

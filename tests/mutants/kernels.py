@@ -179,6 +179,43 @@ ROWS: Rows = [
         ],
     ),
     (
+        "transitions/by_class",
+        "tests/transitions/test_by_class.py",
+        [
+            ("return own, jnp.pad(outside", "return own, 0 * jnp.pad(outside"),
+            ("[:, owned].sum(axis=2)", "[:, owned].max(axis=2)"),
+            ("jnp.where(place < values.shape[1], filled[:, place], position)", "filled[:, place]"),
+            ("and type(state.terms) is LogTerms", ""),
+        ],
+    ),
+    (
+        "model/dependence",
+        "tests/model/test_separate_terms.py",
+        [
+            ("return found | chosen", "return found"),
+            ("found = found | _some(operand)", "pass"),
+            ("kept = kept.any(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))", "kept = kept.all(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))"),
+            ("masks[0].any(axis=tuple(eqn.params", "masks[0].all(axis=tuple(eqn.params"),
+        ],
+    ),
+    (
+        "model/separate_terms",
+        "tests/model/test_separate_terms.py tests/transitions/test_by_class.py",
+        [
+            ("joined = several.T @ several > 0", "joined = several.T @ several > 1"),
+            ("((), (-1.0,))", "((), ())"),
+            ("(*factors, float(factor.val))", "factors"),
+        ],
+    ),
+    (
+        "model/checked_entries",
+        "tests/model/test_separate_terms.py",
+        [
+            ("return [c for part in inner.owner.inputs for c in _conditions(part)]", "return [inner]"),
+            ("pt.switch(fitting, value, -np.inf)", "pt.switch(fitting, value, 0.0)"),
+        ],
+    ),
+    (
         "transitions/joint_flip",
         "tests/transitions/test_joint_flip.py tests/transitions/test_discrete_invariance.py",
         [

@@ -1,0 +1,200 @@
+"""On which coordinates the entries of an array depend, read off the program that computes it.
+
+Every array of a jaxpr gets a mask, for each entry and coordinate, from those of its inputs. The
+rules may claim a dependence that is not there, never miss one: a primitive without a rule makes
+every entry of its outputs depend on all that its inputs depend on.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax.extend import core
+
+# Entry by entry: inputs have the shape of the output, or none.
+_EACH = frozenset(
+    """
+    abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp
+    convert_element_type copy copy_p cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor
+    ge gt igamma igammac integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg
+    nextafter not or polygamma pow reduce_precision regularized_incomplete_beta rem round rsqrt
+    select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square
+    stop_gradient sub tan tanh xor zeta
+    """.split()
+)
+# Entries are moved, and keep their values.
+_MOVED = frozenset(
+    "broadcast_in_dim concatenate expand_dims pad reshape rev slice squeeze transpose".split()
+)
+_REDUCED = frozenset(
+    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum".split()
+)
+# Names under which a primitive holds the program that it calls.
+_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+_CALLERS = frozenset(
+    "pjit jit closed_call core_call custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr remat "
+    "checkpoint custom_lin".split()
+)
+
+# Operations that are not carried out to know a value.
+_HOST = frozenset("io_callback pure_callback random_bits while scan cond".split())
+
+# Masks, shape (*shape of the array, coordinates); None: on none.
+Mask = np.ndarray | None
+
+
+def flat_program(function: Callable[..., Any], *example: np.ndarray) -> Any:
+    """Return the program of a function, with the programs that it calls written out."""
+    closed = jax.make_jaxpr(function)(*example)
+    return jax.make_jaxpr(lambda *args: _inline(closed.jaxpr, closed.consts, args))(*example)
+
+
+def _inline(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(v: Any) -> Any:
+        return v.val if isinstance(v, core.Literal) else values[v]
+
+    for eqn in jaxpr.eqns:
+        inputs = [read(v) for v in eqn.invars]
+        inner = next((eqn.params[name] for name in _CALLS if name in eqn.params), None)
+        if eqn.primitive.name in _CALLERS and inner is not None:
+            closed = hasattr(inner, "consts")
+            body, own = (inner.jaxpr, inner.consts) if closed else (inner, ())
+            found = _inline(body, own, inputs)
+        else:
+            found = eqn.primitive.bind(*inputs, **eqn.params)
+            found = found if eqn.primitive.multiple_results else [found]
+        values.update(zip(eqn.outvars, found, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def dependences(program: Any, coordinates: Sequence[int]) -> dict[Any, Mask]:
+    """Return the masks of all variables of a flat program of one vector.
+
+    Parameters
+    ----------
+    program
+        The result of `flat_program` for a function of a vector of shape ``(d,)``.
+    coordinates
+        Those in question, ``p`` of them.
+
+    Returns
+    -------
+    dict of variable to ndarray of bool, shape (..., p), or None
+    """
+    x: Any = program.jaxpr.invars[0]
+    analysis = _Analysis(len(coordinates))
+    analysis.values.update(zip(program.jaxpr.constvars, program.consts, strict=True))
+    analysis.masks[x] = np.arange(x.aval.shape[0])[:, None] == np.asarray(coordinates, int)
+    for eqn in program.jaxpr.eqns:
+        analysis.take(eqn)
+    return analysis.masks
+
+
+class _Analysis:
+    """Masks, and the values of what depends on no coordinate at all."""
+
+    def __init__(self, count: int):
+        self.count = count
+        self.masks = defaultdict[Any, Mask](lambda: None)
+        self.values: dict[Any, Any] = {}
+
+    def take(self, eqn: Any) -> None:
+        """Find the masks of the outputs of an operation."""
+        masks = [None if isinstance(v, core.Literal) else self.masks[v] for v in eqn.invars]
+        inputs = [v.val if isinstance(v, core.Literal) else self.values.get(v) for v in eqn.invars]
+        if all(mask is None for mask in masks):
+            if all(value is not None for value in inputs) and eqn.primitive.name not in _HOST:
+                found = eqn.primitive.bind(*inputs, **eqn.params)
+                found = found if eqn.primitive.multiple_results else [found]
+                self.values.update(zip(eqn.outvars, found, strict=True))
+            return
+        rules: list[Mask] = self._rule(eqn, masks, inputs)
+        self.masks.update(zip(eqn.outvars, rules, strict=True))
+
+    def _rule(self, eqn: Any, masks: list[Mask], values: list[Any]) -> list[Mask]:
+        name, shape = eqn.primitive.name, eqn.outvars[0].aval.shape
+        present = [m for m in masks if m is not None]
+        if name in _EACH:
+            return [_union([np.broadcast_to(m, (*shape, self.count)) for m in present])]
+        if name in _MOVED:
+            return [self._moved(eqn, masks)]
+        if name in _REDUCED and masks[0] is not None:
+            return [masks[0].any(axis=tuple(eqn.params["axes"]))]
+        if name == "dot_general":
+            return [_union([m for m in self._contracted(eqn, masks) if m is not None])]
+        if name == "gather":
+            return [self._gathered(eqn, masks, values)]
+        some = _union([_some(m) for m in present])
+        return [np.broadcast_to(some, (*v.aval.shape, self.count)) for v in eqn.outvars]
+
+    def _gathered(self, eqn: Any, masks: list[Mask], values: list[Any]) -> Mask:
+        operand, indices = masks
+        shape = eqn.outvars[0].aval.shape
+        if indices is None and values[1] is not None and operand is not None:
+            at = self._numbers(operand)
+            return self._looked_up(eqn.primitive.bind(at, values[1], **eqn.params), [operand])
+        found = np.zeros((*shape, self.count), bool)
+        if operand is not None:
+            found = found | _some(operand)
+        if indices is None:
+            return found
+        chosen = indices.any(axis=-2)  # the last axis of indices is that of the start of a slice
+        for axis in sorted(eqn.params["dimension_numbers"].offset_dims):
+            chosen = np.expand_dims(chosen, axis)
+        return found | chosen
+
+    def _moved(self, eqn: Any, masks: list[Mask]) -> Mask:
+        """Move the numbers of entries, and look their masks up."""
+        filled = [
+            np.zeros((*v.aval.shape, self.count), bool) if m is None else m
+            for v, m in zip(eqn.invars, masks, strict=True)
+        ]
+        starts = np.cumsum([0, *(int(np.prod(m.shape[:-1])) for m in filled)])
+        at = [self._numbers(m, start) for m, start in zip(filled, starts, strict=False)]
+        return self._looked_up(eqn.primitive.bind(*at, **eqn.params), filled)
+
+    @staticmethod
+    def _numbers(mask: np.ndarray, start: int = 0) -> jax.Array:
+        """Return the number of each entry of an array, from one on: zero fills gaps."""
+        shape = mask.shape[:-1]
+        return jnp.arange(start + 1, start + 1 + int(np.prod(shape)), dtype=float).reshape(shape)
+
+    def _looked_up(self, at: Any, masks: list[np.ndarray]) -> Mask:
+        rows = [np.zeros((1, self.count), bool), *(m.reshape(-1, self.count) for m in masks)]
+        return np.asarray(np.concatenate(rows)[np.nan_to_num(np.asarray(at)).astype(int)])
+
+    def _contracted(self, eqn: Any, masks: list[Mask]) -> list[Mask]:
+        """Return the masks of a product by each of its factors: batch, left, right axes."""
+        contracted, batch = eqn.params["dimension_numbers"]
+        ranks = [len(v.aval.shape) for v in eqn.invars]
+        free = [r - len(c) - len(b) for r, c, b in zip(ranks, contracted, batch, strict=True)]
+        shape, found = eqn.outvars[0].aval.shape, list[Mask]()
+        for i, mask in enumerate(masks):
+            if mask is None:
+                found.append(None)
+                continue
+            rest = [a for a in range(ranks[i]) if a not in (*contracted[i], *batch[i])]
+            kept = mask.transpose(*batch[i], *rest, *contracted[i], ranks[i])
+            kept = kept.any(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))
+            others = range(len(batch[i]), len(batch[i]) + free[0])
+            axes = others if i else range(len(batch[i]) + free[0], len(shape))
+            for axis in axes:
+                kept = np.expand_dims(kept, axis)
+            found.append(np.broadcast_to(kept, (*shape, self.count)))
+        return found
+
+
+def _union(masks: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.logical_or.reduce(list(masks)))
+
+
+def _some(mask: np.ndarray) -> np.ndarray:
+    """Return the coordinates on which any entry depends, shape ``(p,)``."""
+    return np.asarray(mask.reshape(-1, mask.shape[-1]).any(axis=0))
