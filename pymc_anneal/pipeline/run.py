@@ -35,6 +35,7 @@ from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import ReferenceName, choose_reference, is_surveyed
 from pymc_anneal.pipeline.choose_transition import choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
+from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.path_choice import PathChoice
@@ -169,7 +170,7 @@ def _run_model(
         session = replace(session, target=target)
         if surveyed is not None:
             surveyed, transition = walk_at_edges(session, target, surveyed, transition)
-    with explaining_nan(target):
+    with explaining_nan(target), explaining_infinite(target):
         references = choose_reference(
             session, target.compiled, target.candidate(), transition, reference, surveyed
         )
