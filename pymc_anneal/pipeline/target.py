@@ -73,6 +73,8 @@ class RunCandidate:
         The fit of the reference, if it is a mixture.
     levels : Levels or None
         What multilevel splitting found beside the survey, if it was asked.
+    unseen : float
+        Share of the draws by levels with a higher likelihood than all particles of the survey.
     objection : str
         What a survey found that the reference misses, if anything.
     """
@@ -86,6 +88,7 @@ class RunCandidate:
     fit_evaluations: int = 0
     fitted: FittedReference | None = None
     levels: Levels | None = None
+    unseen: float = 0.0
     objection: str = ""
 
     @property
