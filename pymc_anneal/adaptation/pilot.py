@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_anneal.adaptation.flat_likelihood import check_not_flat
+from pymc_anneal.adaptation.infinite_evidence import check_finite_evidence
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
 from pymc_anneal.adaptation.support import MOST, Sampler, find_inside
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
@@ -151,6 +152,7 @@ def run_pilot(
     draw: Sampler | None = None,
     max_draws: float = MOST,
     refuse_flat: bool = False,
+    refuse_infinite: bool = False,
 ) -> Pilot:
     """Measure the path and tune the transition.
 
@@ -177,6 +179,8 @@ def run_pilot(
         Draws after which none follow.
     refuse_flat
         Whether to raise if the transition takes gradients and the likelihood has none.
+    refuse_infinite
+        Whether to raise if the evidence is infinite; it takes second derivatives.
 
     Returns
     -------
@@ -193,6 +197,8 @@ def run_pilot(
         More than ``max_evaluations`` were needed.
     FlatLikelihoodError
         It is to be refused, and the likelihood has flat steps.
+    InfiniteEvidenceError
+        It is to be refused, and the evidence is infinite.
     """
     seed_numpy, seed_jax, seed_draws = seed.spawn(3)
     rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
@@ -224,6 +230,8 @@ def run_pilot(
         ahead = particles.evaluations(tuner.candidates(effort.moves)) if beta < 1 else 0
         report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate, evaluations, ahead))
         _check_length(betas, evaluations, max_evaluations)
+        if refuse_infinite and (beta == 1 or tuner.cost > _SLOW) and not warned:
+            check_finite_evidence(path, start.position, np.asarray(particles.state.position))
         if needs_pilot(transition):
             warned = _check_cost(beta, tuner.cost, warned)
     return Pilot(

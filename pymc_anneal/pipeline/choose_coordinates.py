@@ -21,6 +21,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.seeds import spawned
 from pymc_anneal.model.location_scale import LocationScaleModel, location_scale_model
 from pymc_anneal.pipeline.coordinates_given_data import given_data
+from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.survey import survey
@@ -68,7 +69,7 @@ def choose_coordinates(
     base = target if model is None else replace(target, compiled=model.non_centred)
     # A model without a choice has the survey that the fit of a reference would make.
     own = spawned(session.seeds.reference, 0) if model is None else seeds[0]
-    with explaining_nan(base):
+    with explaining_nan(base), explaining_infinite(base):
         surveyed = survey(session, base.candidate(), transition, own)
     chosen, known = base, surveyed
     if model is not None:

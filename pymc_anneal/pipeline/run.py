@@ -34,6 +34,7 @@ from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.choose_reference import choose_reference, is_surveyed
 from pymc_anneal.pipeline.choose_transition import choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
+from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.hear_witnesses import Hearing
 from pymc_anneal.pipeline.look_at_configurations import (
     doubt_by_configurations,
@@ -149,7 +150,7 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
         session = replace(session, target=target)
         if surveyed is not None:
             surveyed, transition = walk_at_edges(session, target, surveyed, transition)
-    with explaining_nan(target):
+    with explaining_nan(target), explaining_infinite(target):
         found = look_at_configurations(session, target.compiled)
         references = choose_reference(
             session, target.compiled, target.candidate(), transition, reference, surveyed, found

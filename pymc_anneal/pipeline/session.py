@@ -103,12 +103,9 @@ class Session:
         return CallBudget(minutes, self.log.seconds, scalars.get("seconds_per_evaluation"))
 
     @property
-    def _refuses_flat(self) -> bool:
-        """Whether a likelihood of flat steps gets another transition than one by gradients.
-
-        Not that of a black box: two gradients a draw may take long.
-        """
-        return self.settings.free_transition and not self.target.scalars.get("calls")
+    def _is_smooth(self) -> bool:
+        """Whether all derivatives are there and take little time: no part is a black box."""
+        return "calls" not in self.target.scalars
 
     def pilot(
         self,
@@ -203,7 +200,8 @@ class Session:
                 effort,
                 candidate.draw_reference,
                 min(MOST, self.call_budget.draws),
-                self._refuses_flat,
+                self.settings.free_transition and self._is_smooth,
+                self._is_smooth and not any(part.moves_integers for part in transition.parts),
             )
 
         return self._stage(name, compute)

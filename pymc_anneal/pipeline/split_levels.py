@@ -96,3 +96,16 @@ def draws_of(levels: Levels | None, number: int, seed: np.random.SeedSequence) -
         return None
     index = systematic(np.random.default_rng(seed), normalised(levels.log_weight), number)
     return np.asarray(levels.position[index])
+
+
+def share_unseen(compiled: CompiledModel, draws: np.ndarray | None, particles: np.ndarray) -> float:
+    """Return the share of draws whose likelihood is above that of all particles of a survey.
+
+    Of the same posterior it is about ``1 / len(particles)``. Where the likelihood jumps, as into a
+    small ball inside of a large one, no gradient and no separate mode shows what a survey passed by.
+    """
+    if draws is None:
+        return 0.0
+    target = TargetDensity(GeometricPath(compiled.log_terms), len(particles))
+    highest = np.asarray(target.evaluate(particles).log_likelihood).max()
+    return float((np.asarray(target.evaluate(draws).log_likelihood) > highest).mean())

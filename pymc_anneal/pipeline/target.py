@@ -71,6 +71,8 @@ class RunCandidate:
         The fit of the reference, if it is a mixture.
     levels : Levels or None
         What multilevel splitting found beside the survey, if it was asked.
+    unseen : float
+        Share of the draws by levels with a higher likelihood than all particles of the survey.
     objection : str
         What a survey found that the reference misses, if anything.
     """
@@ -83,6 +85,7 @@ class RunCandidate:
     built_from: "RunCandidate | None" = None
     fitted: FittedReference | None = None
     levels: Levels | None = None
+    unseen: float = 0.0
     objection: str = ""
 
     @property

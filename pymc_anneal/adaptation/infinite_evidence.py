@@ -1,0 +1,151 @@
+"""Evidences that are infinite: mass that grows without end along one coordinate.
+
+If the data fit exactly, the density of ``n`` observations grows as ``sigma^-n`` while a free scale
+``sigma`` goes to zero, and no prior density that is positive there makes its integral finite. The
+mass at a distance ``t`` along coordinate ``j``, by Laplace's method in the others,
+
+    log M(t) = max log f(x) + (d - 1) / 2 log(2 pi) - log det(H) / 2,    x_j = m_j + s t,  s = +-1,
+
+has to fall in a direction in which the evidence is finite. In PyMC's unconstrained space ``t`` is
+the logarithm of a scale, or the log odds of a bounded variable. It is looked at where particles
+have run far beyond the draws of the prior.
+"""
+
+import jax
+import numpy as np
+
+from pymc_anneal.base.contracts import Path
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.programs import forgettable
+
+# How far beyond all draws of the reference a particle has to be: a factor of 150 for a scale.
+_BEYOND = 5.0
+# Distances from the median of the reference: for a scale, from 1e-4 to 1e-12 of it. Measurements
+# may have a scale of 1e-6; below 1e-13 of a location, its rounding is larger.
+_DISTANCES = np.linspace(8.0, 28.0, 6)
+# Slope of log M, per unit of t, above which it does not fall. Prior densities that are finite or
+# infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1.
+_LEAST_SLOPE = -0.02
+# Dimensions in which Hessians take little time.
+_MAX_DIMENSIONS = 64
+# Newton steps to the maximum at one distance, halvings of each, and the gain at which they end.
+_STEPS, _HALVINGS, _GAIN = 40, 30, 1e-6
+# Smallest eigenvalue of a Hessian of unit diagonal that is no rounding.
+_LEAST_CURVATURE = 1e-9
+
+
+class InfiniteEvidenceError(ValueError):
+    """The evidence is infinite.
+
+    Attributes
+    ----------
+    coordinate : int
+        Along which the mass grows.
+    slope : float
+        Growth of the log mass for a unit of the coordinate, in nats.
+    position : ndarray, shape (d,)
+        The farthest position that was looked at.
+    """
+
+    def __init__(self, coordinate: int, slope: float, position: np.ndarray):
+        super().__init__(f"The evidence is infinite along coordinate {coordinate} of x.")
+        self.coordinate, self.slope, self.position = coordinate, slope, position
+
+    def __reduce__(self) -> tuple[type["InfiniteEvidenceError"], tuple[int, float, np.ndarray]]:
+        return InfiniteEvidenceError, (self.coordinate, self.slope, self.position)
+
+
+@double_precision
+def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarray) -> None:
+    """Raise if the evidence is infinite in a direction in which particles have run away.
+
+    Parameters
+    ----------
+    path
+        Its end is the density.
+    reference : ndarray, shape (m, d)
+        Draws of the prior.
+    position : ndarray, shape (n, d)
+        Particles on their way to the posterior.
+
+    Raises
+    ------
+    InfiniteEvidenceError
+        The mass grows, or stays the same, as far as numbers show it.
+    """
+    if not 0 < position.shape[1] <= _MAX_DIMENSIONS:
+        return
+    for j, sign in _runaways(reference, position):
+        # Among the particles there, the nearest to the ridge: the others have not arrived.
+        top = position[(sign * position[:, j]).argmax()]
+        places = np.median(reference[:, j]) + sign * _DISTANCES
+        ridge = _follow(path, top, j, places)
+        if ridge is None:
+            continue
+        log_mass, last = ridge
+        slope = np.diff(log_mass) / np.diff(_DISTANCES)
+        if (slope[1:] > _LEAST_SLOPE).all():
+            raise InfiniteEvidenceError(j, float(slope[-1]), last)
+
+
+def _runaways(reference: np.ndarray, position: np.ndarray) -> list[tuple[int, int]]:
+    """Return coordinates and signs of directions in which particles are far from all draws."""
+    below = reference.min(axis=0) - position.min(axis=0)
+    above = position.max(axis=0) - reference.max(axis=0)
+    beyond = np.stack([below, above])
+    order = np.argsort(-beyond, axis=None)[: (beyond > _BEYOND).sum()]
+    return [(int(i % beyond.shape[1]), 1 if i // beyond.shape[1] else -1) for i in order]
+
+
+def _follow(
+    path: Path, top: np.ndarray, coordinate: int, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the log mass at places along a coordinate, and the last position.
+
+    None if the density given the coordinate has no maximum that Newton's method finds.
+    """
+    x, log_mass = top.copy(), []
+    for place in places:
+        x[coordinate] = place
+        found = _maximise(path, x, np.delete(np.arange(len(x)), coordinate))
+        if found is None:
+            return None
+        x, value = found
+        log_mass.append(value)
+    return np.array(log_mass), x
+
+
+def _maximise(path: Path, start: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """Return the maximum over some coordinates, and the log mass around it."""
+    x = start
+    for _ in range(_STEPS):
+        value, slope, hessian = (np.asarray(part) for part in _expand(path, x))
+        curvature = -hessian[np.ix_(others, others)]
+        if not (np.isfinite(value) and np.isfinite(curvature).all()):
+            return None
+        unit = np.sqrt(np.maximum(np.abs(np.diag(curvature)), np.finfo(float).tiny))
+        eigenvalue, vector = np.linalg.eigh(curvature / unit / unit[:, None])
+        along = vector.T @ (slope[others] / unit)
+        size = np.maximum(np.abs(eigenvalue), _LEAST_CURVATURE)
+        step, gain = np.zeros(len(x)), float(along @ (along / size))
+        if gain < _GAIN and (eigenvalue > _LEAST_CURVATURE).all():
+            log_volume = np.log(unit).sum() + 0.5 * np.log(eigenvalue / (2 * np.pi)).sum()
+            return x, float(value - log_volume)
+        step[others] = vector @ (along / size) / unit
+        tried = (x + 0.5**k * step for k in range(_HALVINGS))
+        better = next((y for y in tried if float(_expand(path, y)[0]) > value), None)
+        if better is None:
+            return None
+        x = better
+    return None
+
+
+@forgettable
+@jax.jit
+def _expand(path: Path, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return the log density at one position, its gradient and its Hessian."""
+
+    def log_density(x: jax.Array) -> jax.Array:
+        return path.log_density(path.evaluate(x[None]), 1.0)[0]
+
+    return log_density(x), jax.grad(log_density)(x), jax.jacrev(jax.grad(log_density))(x)
