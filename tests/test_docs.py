@@ -1,6 +1,7 @@
 """The documentation: narrow code, few top entries, all statuses, messages that exist, true sums."""
 
 import ast
+import builtins
 import re
 
 from pathlib import Path
@@ -40,6 +41,45 @@ def test_code_is_narrow(page) -> None:
 
 def test_wide_code_would_be_found() -> None:
     assert len(code_lines(f"```python\n{'x' * 80}\n```")[0]) > WIDTH
+
+
+# What a reader has: the cheat sheet and short forms stand for models and draws of their own.
+OWN = {"model", "idata", "idata_a", "idata_b", "nuts"}
+PYTHON = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(?::tags:.*\n)?(.*?)```", re.DOTALL)
+
+
+def undefined_names(page: str) -> set[str]:
+    """Return the names that the code of a page uses and nothing on the page defines before."""
+    known, missing = {*dir(builtins), *OWN}, set()
+    for block in PYTHON.findall(page):
+        tree = ast.walk(ast.parse(block.replace("...}", "}")))
+        nodes = list(tree)
+        known |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        known |= {a.arg for a in nodes if isinstance(a, ast.arg)}
+        known |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        known |= {
+            (alias.asname or alias.name).split(".")[0]
+            for n in nodes
+            if isinstance(n, ast.Import | ast.ImportFrom)
+            for alias in n.names
+        }
+        known |= {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name}
+        missing |= {n.id for n in nodes if isinstance(n, ast.Name)} - known
+    return missing - {"__name__"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_uses_only_what_the_page_defines(page) -> None:
+    assert undefined_names(page.read_text(encoding="utf-8")) == set()
+
+
+def test_undefined_names_are_found() -> None:
+    assert undefined_names("```python\nprint(unknown)\n```") == {"unknown"}
+
+
+def test_help_starts_with_what_to_call() -> None:
+    first = (pma.__doc__ or "").splitlines()[:6]
+    assert any("pymc_anneal.sample_ais(model)" in line for line in first)
 
 
 def entries(page: str) -> list[str]:

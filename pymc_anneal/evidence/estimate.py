@@ -32,7 +32,11 @@ class EvidenceEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class LogEvidence:
-    """A log marginal likelihood and the evidence for its accuracy; everything in nats.
+    """A log marginal likelihood and what speaks for its accuracy; everything in nats.
+
+    With the verdict "do not trust" its text shows neither error nor interval: those of a run that
+    missed something mean nothing. In notebooks "trust" is green where something looked for what
+    the run may have missed (:attr:`is_examined`), and amber where nothing did.
 
     Attributes
     ----------

@@ -61,14 +61,21 @@ class LogLikelihood:
     def __repr__(self) -> str:
         """Return a summary of a few lines."""
         low, high = self.interval
+        # The error of a log Z that missed something means nothing.
+        if self.verdict.status == "do not trust":
+            found = f"{self.log_likelihood:.2f} nats per row, error not known"
+        else:
+            found = (
+                f"{self.log_likelihood:.3f} +- {self.mcse:.2g} nats per row "
+                f"(95 % interval {low:.3f} to {high:.3f})"
+            )
         bounds = (
             ""
             if self.bounds is None
             else f"bounds {self.bounds[0]:.3f} (reverse runs) and {self.bounds[1]:.3f} (forward)\n"
         )
         return (
-            f"log likelihood {self.log_likelihood:.3f} +- {self.mcse:.2g} nats per row "
-            f"(95 % interval {low:.3f} to {high:.3f})\n"
+            f"log likelihood {found}\n"
             f"{bounds}{self.by_row.size} rows, standard error of their mean "
             f"{self.standard_error:.2g}\n"
             f"verdict: {self.verdict}"

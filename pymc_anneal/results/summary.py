@@ -26,7 +26,8 @@ def summary(idata: Container, **kwargs: Any) -> pd.DataFrame:
     pandas.DataFrame
         The first row, ``log_evidence``, has the estimate as ``mean``, its Monte Carlo standard
         error as ``mcse_mean``, both in nats, and the effective sample size of the weights as
-        ``ess_bulk``; its other columns are empty. ``attrs["verdict"]`` is the verdict as text.
+        ``ess_bulk``; its other columns are empty, and the error of an estimate that is not trusted.
+        ``attrs["verdict"]`` is the verdict as text.
 
     Raises
     ------
@@ -39,9 +40,10 @@ def summary(idata: Container, **kwargs: Any) -> pd.DataFrame:
     """
     evidence = log_evidence(idata)
     table = posterior_summary(idata, **kwargs)
+    doubtful = evidence.verdict.status == "do not trust"
     values = {
         "mean": round(evidence.log_evidence, _DIGITS),
-        "mcse_mean": round(evidence.mcse, _DIGITS),
+        "mcse_mean": "" if doubtful else round(evidence.mcse, _DIGITS),
         "ess_bulk": round(evidence.ess),
     }
     row = pd.DataFrame(

@@ -1,5 +1,6 @@
 """`rbm.log_likelihood`: data under an RBM whose partition function was estimated."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ class TestForwardRuns:
         assert "nats per row" in text
         assert "50 rows" in text
         assert "bounds" not in text
+
+    def test_no_error_beside_do_not_trust(self) -> None:
+        found = rbm.log_likelihood(DATA, quick_run())
+        doubtful = replace(found, verdict=pma.Verdict("do not trust", ("k",)))
+        assert "error not known" in repr(doubtful)
+        assert "+-" not in repr(doubtful)
+        assert "interval" not in repr(doubtful)
 
 
 class TestBothDirections:

@@ -20,6 +20,13 @@ def test_evidence_beside_the_posterior() -> None:
     assert pma.summary(idata, kind="stats").index.tolist() == ["log_evidence", "mu"]
 
 
+def test_an_error_that_is_not_known_is_left_out(reported) -> None:
+    idata = reported["narrow"].copy()
+    assert pma.summary(idata).loc["log_evidence", "mcse_mean"] != ""
+    idata["evidence"].attrs = {**idata["evidence"].attrs, **pma.Verdict("do not trust").to_attrs()}
+    assert pma.summary(idata).loc["log_evidence", "mcse_mean"] == ""
+
+
 def test_not_a_result() -> None:
     with pytest.raises(ValueError, match="group 'evidence'"):
         pma.summary({})
