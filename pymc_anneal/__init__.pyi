@@ -3,12 +3,12 @@
 from . import rbm
 from .adaptation.fit_reference import fit_reference, laplace_reference
 from .base.contracts import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
+from .between.constraints import Between, Increasing
 from .evidence.bridge_sampling import bridge_evidence
 from .evidence.estimate import LogEvidence
 from .evidence.verdict import EvidenceWarning, Verdict
 from .execution.checkpoint import Checkpoint
 from .model.compile import CompiledModel, compile_model
-from .model.constraints import Between, Increasing
 from .paths.custom import CustomPath
 from .paths.geometric import GeometricPath, ReferencePath
 from .paths.mixture_reference import MixtureReference
@@ -16,12 +16,16 @@ from .paths.references import GaussianReference, StudentTReference
 from .pipeline.choose_transition import default_transition
 from .pipeline.moment_averaged_path import MomentAveragedPath
 from .pipeline.q_average_path import QPath
-from .results.average import average
+from .posthoc.average import average
+from .posthoc.find_map import MAPEstimate, find_map
+from .posthoc.from_sample_smc import from_sample_smc
+from .posthoc.inclusion import inclusion
+from .posthoc.prior_sensitivity import prior_sensitivity
+from .posthoc.savage_dickey import savage_dickey
+from .posthoc.tempered_transition import TemperedTransition
 from .results.bayes_factor import LogBayesFactor
 from .results.compare_estimators import compare_estimators
 from .results.compare_models import compare, log_bayes_factor
-from .results.from_sample_smc import from_sample_smc
-from .results.inclusion import inclusion
 from .results.log_evidence import log_evidence
 from .results.model_comparison import ModelComparison
 from .results.plot_compare import plot_compare
@@ -35,20 +39,16 @@ from .results.plot_path import (
 from .results.plot_prior_sensitivity import plot_prior_sensitivity
 from .results.plot_sensitivity import plot_sensitivity
 from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
-from .results.prior_sensitivity import prior_sensitivity
 from .results.report import report
-from .results.savage_dickey import savage_dickey
 from .results.sensitivity import power_sensitivity
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
-from .sampling.find_map import MAPEstimate, find_map
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
 from .sampling.sample_models import sample_models
-from .sampling.tempered_transition import TemperedTransition
 from .sampling.update import update
 from .schedules.fixed import (
     geometric_schedule,

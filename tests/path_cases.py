@@ -19,7 +19,7 @@ from pymc_anneal.paths.between_models import BetweenModels, EndTerms
 from pymc_anneal.paths.moment_spline import MomentSplinePath
 from pymc_anneal.paths.q_path import QAveragePath
 from pymc_anneal.paths.tilted_prior import TiltedPrior
-from pymc_anneal.sampling.find_map import CoolingPath
+from pymc_anneal.posthoc.find_map import CoolingPath
 from tests.cases import Case, log_gamma_draws, log_gamma_terms
 
 

@@ -13,16 +13,16 @@ from pymc_anneal.base.arguments import check_count, check_target
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
-from pymc_anneal.evidence.nested_sampling import NestedRun, combine_runs
 from pymc_anneal.evidence.verdict import warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.nested.blackjax import run_blackjax
+from pymc_anneal.nested.dynesty import run_dynesty
+from pymc_anneal.nested.nautilus import run_nautilus
+from pymc_anneal.nested.nested_sampling import NestedRun, combine_runs
+from pymc_anneal.nested.problem import NestedProblem
+from pymc_anneal.nested.result import build_nested_result
 from pymc_anneal.pipeline.black_box_calls import calls_on
-from pymc_anneal.pipeline.nested_blackjax import run_blackjax
-from pymc_anneal.pipeline.nested_dynesty import run_dynesty
-from pymc_anneal.pipeline.nested_nautilus import run_nautilus
-from pymc_anneal.pipeline.nested_problem import NestedProblem
-from pymc_anneal.pipeline.nested_result import build_nested_result
 from pymc_anneal.pipeline.settings import OnNan, resolve_nan
 from pymc_anneal.results.log_evidence import log_evidence
 

@@ -1,14 +1,14 @@
 """`sample_bayes_factor`: the Bayes factor of two models along a direct path between them.
 
 Two models that share most of their parameters have posteriors that are closer to each other than
-either is to the prior. On their joint space (`model/joint_space.py`) the particles go from the
+either is to the prior. On their joint space (`between/joint_space.py`) the particles go from the
 posterior of one model to that of the other,
 
     f_beta = f_a^(1 - beta) f_b^beta,    E[w] = Z_b / Z_a
 
 (Lartillot & Philippe 2006, eq. 11; Neal 2001). It starts at posterior draws of one model; with
 draws of both, the second direction is run as well, and Bennett's acceptance ratio combines them.
-A part of the draws of the first model is fitted to, and not counted (`pipeline/from_draws.py`).
+A part of the draws of the first model is fitted to, and not counted (`between/from_draws.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -25,19 +25,9 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
-from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
-from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
-from pymc_anneal.evidence.draws_audit import judge_draws
-from pymc_anneal.evidence.mean_ratio import mean_ratio
-from pymc_anneal.evidence.posterior_density import grouped_draws
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
-from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.joint_space import JointSpace, join_models
-from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.pipeline.audit_end import audit_end
-from pymc_anneal.pipeline.between_models import Chosen, JointTarget, choose_coordinates
-from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
-from pymc_anneal.pipeline.from_draws import (
+from pymc_anneal.between.audit_end import audit_end
+from pymc_anneal.between.between_models import Chosen, JointTarget, choose_coordinates
+from pymc_anneal.between.from_draws import (
     GivenDraws,
     RunFromDraws,
     log_ratios,
@@ -45,6 +35,16 @@ from pymc_anneal.pipeline.from_draws import (
     run_from_draws,
     split_draws,
 )
+from pymc_anneal.between.joint_space import JointSpace, join_models
+from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
+from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
+from pymc_anneal.evidence.draws_audit import judge_draws
+from pymc_anneal.evidence.mean_ratio import mean_ratio
+from pymc_anneal.evidence.posterior_density import grouped_draws
+from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
 from pymc_anneal.results.bayes_factor import LogBayesFactor

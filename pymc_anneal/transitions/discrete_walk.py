@@ -115,7 +115,7 @@ class DiscreteRandomWalk(Sweep):
             start = state.position[:, coordinates[i]]
             noise, uniform = normal_and_uniform(key, start[:, None], 1)
             z = width[i] * noise[:, 0]
-            end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
+            end = start + _whole(z)
             position = with_coordinate(state.position, coordinates[i], end)
             proposal = KernelState(position, path.evaluate(position), state.auxiliary)
             outside = outside_support(path, proposal.terms)
@@ -146,7 +146,7 @@ class DiscreteRandomWalk(Sweep):
             start = state.position[:, columns[member]]
             noise, uniform = normal_and_uniform(key, start, len(member))
             z = width[member] * noise
-            end = start + jnp.sign(z) * jnp.ceil(jnp.abs(z))
+            end = start + _whole(z)
             proposal = replaced(state.position, place, end)
             old, _ = log_density_of_members(separate, path, state.position, terms, beta)
             new, outside = log_density_of_members(separate, path, proposal, terms, beta)
@@ -159,3 +159,8 @@ class DiscreteRandomWalk(Sweep):
 
         state, info = sweep(move, key, state, self.n_steps * count, count, self.backward)
         return state._replace(terms=path.evaluate(state.position)), info
+
+
+def _whole(z: jax.Array) -> jax.Array:
+    """Return the next whole numbers away from zero."""
+    return jnp.sign(z) * jnp.ceil(jnp.abs(z))

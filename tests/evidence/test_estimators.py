@@ -15,7 +15,7 @@ from pymc_anneal.evidence.ais import ais
 from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.bridge_proposals import from_normal
 from pymc_anneal.evidence.ladder import mbar, stepping_stone, thermodynamic_integration
-from pymc_anneal.evidence.nested_sampling import simulate_shrinkage
+from pymc_anneal.nested.nested_sampling import simulate_shrinkage
 from tests.cases import log_gamma_draws, log_gamma_evidence, log_gamma_marginal
 from tests.evidence.test_ladder import ladder_of
 from tests.pooled import Family, family

@@ -7,7 +7,7 @@ from scipy import stats
 
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
-from pymc_anneal.evidence.point_density import posterior_density_at
+from pymc_anneal.posthoc.density_at_point import posterior_density_at
 from tests.cases import log_gamma_draws, log_gamma_marginal
 
 TRUTH = 0.5 * np.log(1 / 1.44)

@@ -17,8 +17,8 @@ from pymc_anneal.evidence.diagnostics import assess, weight_pareto_k
 from pymc_anneal.evidence.heavy_tail import ais_with_tail, missing_share
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.mode_audit import ModeAudit
-from pymc_anneal.evidence.nested_sampling import NestedRun, combine_runs, doubt_ranks
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.nested.nested_sampling import NestedRun, combine_runs, doubt_ranks
 
 # Relative distance from a threshold.
 NEAR = 1e-6

@@ -13,8 +13,8 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.point_density import compile_point_density
 from pymc_anneal.model.simulate import simulate, with_data
+from pymc_anneal.posthoc.point_density import compile_point_density
 from tests.model.models import Y, assert_agrees_with_pymc, evaluate, reference
 from tests.problems import PROBLEMS
 

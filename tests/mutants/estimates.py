@@ -54,8 +54,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/prior_change",
-        "tests/results/test_prior_sensitivity.py",
+        "posthoc/prior_change",
+        "tests/posthoc/test_prior_sensitivity.py",
         [
             ("beyond |= reached & np.isneginf(self.log_old(place))", "beyond |= False"),
             ("own - _NEGLIGIBLE", "own - 1e9"),
@@ -134,8 +134,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "evidence/nested_sampling",
-        "tests/evidence/test_nested_sampling.py",
+        "nested/nested_sampling",
+        "tests/nested/test_nested_sampling.py",
         [
             ('side="left") - np.arange(len(death))', 'side="left") - np.arange(len(death)) + 1'),
             ("- np.log(2) + log_likelihood", "+ log_likelihood"),
@@ -144,8 +144,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "evidence/nested_sampling",
-        "tests/evidence/test_nested_sampling.py::test_insertion_ranks_by_hand tests/evidence/test_nested_sampling.py::test_information_by_hand tests/evidence/test_nested_sampling.py::TestCombineRuns",
+        "nested/nested_sampling",
+        "tests/nested/test_nested_sampling.py::test_insertion_ranks_by_hand tests/nested/test_nested_sampling.py::test_information_by_hand tests/nested/test_nested_sampling.py::TestCombineRuns",
         [
             ("rng.uniform(size=len(new))) / (len(live) + 1)", "rng.uniform(size=len(new))) / len(live)"),
             ("(birth < threshold) & (death > threshold)", "death > threshold"),
@@ -163,14 +163,14 @@ ROWS: Rows = [
         ],
     ),
     (
-        "evidence/point_density",
-        "tests/evidence/test_posterior_density.py tests/results/test_savage_dickey.py",
+        "posthoc/density_at_point",
+        "tests/evidence/test_posterior_density.py tests/posthoc/test_savage_dickey.py",
         [
             ("value - np.log(_MASS), -np.inf)", "value, -np.inf)"),
         ],
     ),
     (
-        "evidence/point_density",
+        "posthoc/density_at_point",
         "tests/evidence/test_mean_ratio.py::TestPosteriorDensity",
         [
             ("moved[:, coordinates] = point\n", "moved[:, coordinates] = point + 0.05\n"),
@@ -274,30 +274,30 @@ ROWS: Rows = [
         ],
     ),
     (
-        "pipeline/from_draws",
-        "tests/pipeline/test_from_draws.py",
+        "between/from_draws",
+        "tests/between/test_from_draws.py",
         [
             ("return draws[:, :first], draws[:, min(first, n - 1) :]", "return draws[:, :first], draws"),
         ],
     ),
     (
-        "pipeline/from_draws",
-        "tests/pipeline/test_from_draws.py tests/sampling/test_sample_bayes_factor.py::TestExactValue",
+        "between/from_draws",
+        "tests/between/test_from_draws.py tests/sampling/test_sample_bayes_factor.py::TestExactValue",
         [
             ("np.linspace(0, n - 1, count).round().astype(int)", "np.zeros(count, dtype=int)"),
             ("return -anneal_back(", "return anneal_back("),
         ],
     ),
     (
-        "pipeline/constraint_mass",
-        "tests/sampling/test_constraint_bayes_factor.py tests/pipeline/test_from_draws.py",
+        "between/constraint_mass",
+        "tests/sampling/test_constraint_bayes_factor.py tests/between/test_from_draws.py",
         [
             ("(slacks > 0).all(axis=2)", "(slacks > 0).any(axis=2)"),
             ("outside / (share * ess)", "outside / ess"),
         ],
     ),
     (
-        "pipeline/constraint_mass",
+        "between/constraint_mass",
         "tests/sampling/test_constraint_bayes_factor.py::TestFiveMeans",
         [
             ("np.where(inside, run.log_weight, -np.inf)", "run.log_weight"),
@@ -305,8 +305,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "pipeline/pseudo_priors",
-        "tests/pipeline/test_pseudo_priors.py",
+        "between/pseudo_priors",
+        "tests/between/test_pseudo_priors.py",
         [
             ("math.log(2 * _SCALE * math.gamma(1 / 3) / 3)", "math.log(2 * _SCALE * math.gamma(1 / 3))"),
             ("_SCALE * np.cbrt(rng.gamma(1 / 3, size=shape))", "_SCALE * np.cbrt(rng.gamma(1 / 2, size=shape))"),
@@ -314,7 +314,7 @@ ROWS: Rows = [
         ],
     ),
     (
-        "pipeline/warp",
+        "between/warp",
         "tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors",
         [
             ("log_terms(x).log_posterior + log_volume", "log_terms(x).log_posterior"),
@@ -344,8 +344,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "pipeline/nested_result",
-        "tests/pipeline/test_nested_result.py",
+        "nested/result",
+        "tests/nested/test_result.py",
         [
             ("run.position[resample(run.log_weight, draws, rng)]", "run.position[resample(0 * run.log_weight, draws, rng)]"),
         ],

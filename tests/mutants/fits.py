@@ -274,14 +274,14 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/constraints",
+        "between/constraints",
         "tests/sampling/test_constraint_bayes_factor.py",
         [
             ("-math.lgamma(size + 1)", "-math.lgamma(size)"),
         ],
     ),
     (
-        "model/constraints",
+        "between/constraints",
         "tests/sampling/test_constraint_bayes_factor.py::TestPriorMass",
         [
             ("self._cdf(compiled, rv, self.upper) - self._cdf(compiled, rv, self.lower)", "self._cdf(compiled, rv, self.upper)"),
@@ -337,8 +337,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/prior_transform",
-        "tests/model/test_prior_transform.py::test_conditional_and_multivariate_priors",
+        "nested/prior_transform",
+        "tests/nested/test_prior_transform.py::test_conditional_and_multivariate_priors",
         [
             ("(factor @ _standard", "(factor.mT @ _standard"),
             ("pm.Beta.dist(a[..., :-1], later[..., 1:])", "pm.Beta.dist(a[..., :-1], later[..., :-1])"),
@@ -379,16 +379,16 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/joint_space",
-        "tests/model/test_joint_space.py tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_own_priors",
+        "between/joint_space",
+        "tests/between/test_joint_space.py tests/sampling/test_sample_bayes_factor.py::TestPseudoPriors::test_own_priors",
         [
             ("return own + self.only_second.log_density(x[self.columns])", "return own"),
             ("x[:, self.columns] = draws", "x[:, : draws.shape[1]] = draws"),
         ],
     ),
     (
-        "model/null_point",
-        "tests/results/test_savage_dickey.py::TestRandomParents::test_value",
+        "posthoc/null_point",
+        "tests/posthoc/test_savage_dickey.py::TestRandomParents::test_value",
         [
             ("1 if exact else draws", "1"),
         ],

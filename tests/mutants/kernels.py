@@ -163,7 +163,14 @@ ROWS: Rows = [
         "tests/transitions/test_gibbs.py tests/transitions/test_discrete_invariance.py",
         [
             ("jnp.mod(state.position[:, j] - low[i] + shift, size[i])", "jnp.mod(state.position[:, j] + shift, size[i])"),
-            ("logits + jax.random.gumbel(key, logits.shape)", "logits"),
+            (
+                "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            particle",
+                "jnp.argmax(logits, axis=0)\n            particle",
+            ),
+            (
+                "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            moves",
+                "jnp.argmax(logits, axis=0)\n            moves",
+            ),
             ("(shift >= size[i])", "(shift > size[i])"),
             ("share = jax.nn.softmax(logits, axis=0)[0]", "share = jax.nn.softmax(logits, axis=0)[1]"),
             ("others if others <= _BATCH else -(-others // _BATCH) * _BATCH", "min(others, _BATCH)"),

@@ -223,51 +223,51 @@ ROWS: Rows = [
         ],
     ),
     (
-        "results/average",
-        "tests/results/test_inclusion.py",
+        "posthoc/average",
+        "tests/posthoc/test_inclusion.py",
         [
             ("total = float(weight @ variances) + between", "total = float(weight @ variances)"),
         ],
     ),
     (
-        "results/average",
-        "tests/results/test_inclusion.py::TestAverage tests/results/test_inclusion.py::test_a_row_of_averages_by_hand",
+        "posthoc/average",
+        "tests/posthoc/test_inclusion.py::TestAverage tests/posthoc/test_inclusion.py::test_a_row_of_averages_by_hand",
         [
             ("weight**2 @ errors + of_weights**2", "weight @ errors + of_weights**2"),
             ("weight = softmax(log_z + log_prior)", "weight = softmax(log_z)"),
         ],
     ),
     (
-        "results/inclusion",
-        "tests/results/test_inclusion.py",
+        "posthoc/inclusion",
+        "tests/posthoc/test_inclusion.py",
         [
             ("return np.asarray(inside - outside)", "return np.asarray(inside)"),
         ],
     ),
     (
-        "results/prior_sensitivity",
-        "tests/results/test_prior_sensitivity.py",
+        "posthoc/prior_sensitivity",
+        "tests/posthoc/test_prior_sensitivity.py",
         [
             ('value = own.log_bayes_factor + table["log_ratio"]', 'value = own.log_bayes_factor - table["log_ratio"]'),
         ],
     ),
     (
-        "results/prior_sensitivity",
-        "tests/results/test_prior_sensitivity.py::test_bayes_factors_by_hand tests/results/test_prior_sensitivity.py::TestAgainstAnotherModel tests/results/test_prior_sensitivity.py::TestNormalMean",
+        "posthoc/prior_sensitivity",
+        "tests/posthoc/test_prior_sensitivity.py::test_bayes_factors_by_hand tests/posthoc/test_prior_sensitivity.py::TestAgainstAnotherModel tests/posthoc/test_prior_sensitivity.py::TestNormalMean",
         [
             ('np.hypot(high - own.log_bayes_factor, table["upper"]', 'np.hypot(own.log_bayes_factor - low, table["upper"]'),
         ],
     ),
     (
-        "results/savage_dickey",
-        "tests/results/test_savage_dickey.py",
+        "posthoc/savage_dickey",
+        "tests/posthoc/test_savage_dickey.py",
         [
             ("value = prior.log_mean - posterior.log_mean", "value = posterior.log_mean - prior.log_mean"),
         ],
     ),
     (
-        "results/savage_dickey",
-        "tests/results/test_savage_dickey.py::test_errors_of_both_densities_count tests/results/test_savage_dickey.py::TestRandomParents",
+        "posthoc/savage_dickey",
+        "tests/posthoc/test_savage_dickey.py::test_errors_of_both_densities_count tests/posthoc/test_savage_dickey.py::TestRandomParents",
         [
             ("np.hypot(prior.mcse, posterior.mcse)", "posterior.mcse"),
         ],

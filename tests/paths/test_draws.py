@@ -17,10 +17,10 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
+from pymc_anneal.between import pseudo_priors
 from pymc_anneal.paths import references
 from pymc_anneal.paths.gaussian import Gaussian
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline import pseudo_priors
 from tests.cases import Case, parametrize
 from tests.path_cases import INNER_REFERENCES, REFERENCES
 from tests.pooled import Family, family

@@ -23,8 +23,8 @@ from tests.repetitions import REPETITIONS, coverage, covers, dependent_draws, re
 pytestmark = pytest.mark.slow
 
 MODEL = regression(3)
-# `pymc_anneal.results.average` is the function of this name.
-AVERAGE = importlib.import_module("pymc_anneal.results.average")
+# `pymc_anneal.posthoc.average` is the function of this name.
+AVERAGE = importlib.import_module("pymc_anneal.posthoc.average")
 Scores = Callable[[], list[float]]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 import pymc_anneal as pma
 
+from pymc_anneal.between.from_draws import log_ratios
 from pymc_anneal.paths.between_models import BetweenModels
-from pymc_anneal.pipeline.from_draws import log_ratios
 
 RUNS = 12
 

@@ -16,7 +16,7 @@ from scipy import special, stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.pipeline import constraint_mass
+from pymc_anneal.between import constraint_mass
 from pymc_anneal.results.container import dataset
 from tests import repetitions
 from tests.repetitions import REPETITIONS, coverage, covers

@@ -12,8 +12,8 @@ from scipy import integrate, stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.between import constraint_mass
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.pipeline import constraint_mass
 from pymc_anneal.results.container import dataset
 
 PRIOR_SD, ERROR = 2.0, 0.5

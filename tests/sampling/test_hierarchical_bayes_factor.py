@@ -12,9 +12,9 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.model.joint_space import JointSpace, join_models
+from pymc_anneal.between.joint_space import JointSpace, join_models
+from pymc_anneal.between.warp import Warp, fit_warp
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.pipeline.warp import Warp, fit_warp
 from pymc_anneal.results.container import dataset
 from tests.sampling import mean_ratio
 

@@ -12,11 +12,11 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.model.joint_space import join_models
+from pymc_anneal.between import warp
+from pymc_anneal.between.between_models import OwnPriors
+from pymc_anneal.between.joint_space import join_models
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.between_models import BetweenModels, EndTerms
-from pymc_anneal.pipeline import warp
-from pymc_anneal.pipeline.between_models import OwnPriors
 from pymc_anneal.results.container import dataset
 from tests.sampling import mean_ratio
 

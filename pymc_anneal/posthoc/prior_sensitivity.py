@@ -23,8 +23,8 @@ from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.prior_change import PriorChange, change_data, change_distribution
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.posthoc.prior_change import PriorChange, change_data, change_distribution
 from pymc_anneal.results.compare_models import log_bayes_factor
 
 _REMEDY = "the new posterior is too far from the draws; run sample_ais with this prior"

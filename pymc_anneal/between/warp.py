@@ -10,7 +10,7 @@ the ends of the path are densities of ``z = (z_s, z_u, z_v)``,
     log first(z)  = log f(m_f + L_f (z_s, z_u)) + log |L_f| + log heavy(z_v),
     log second(z) = log g(m_g + L_g (z_s, z_v)) + log |L_g| + log light(z_u),
 
-which integrate to the evidences: the pseudo-priors (`pipeline/pseudo_priors.py`) are normalised.
+which integrate to the evidences: the pseudo-priors (`between/pseudo_priors.py`) are normalised.
 Any map leaves the ratio of the normalisers as it is (warp bridge sampling, Meng & Schilling 2002;
 Jarzynski 2002): a bad approximation costs precision only. So the coordinates of a shared variable
 need not be the same in both models.
@@ -31,17 +31,17 @@ from scipy.linalg import solve_triangular
 from pymc_anneal.adaptation.variational_normal import ITERATIONS, NormalFit, fit_normal
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.derivatives import NO_GRADIENT
-from pymc_anneal.model.joint_space import JointSpace
-from pymc_anneal.paths.between_models import BetweenModels, EndTerms
-from pymc_anneal.paths.geometric import as_pytree
-from pymc_anneal.pipeline.map_coordinates import (
+from pymc_anneal.between.joint_space import JointSpace
+from pymc_anneal.between.map_coordinates import (
     MapCoordinates,
     coordinates_given_data,
     own_coordinates,
 )
-from pymc_anneal.pipeline.pseudo_priors import draw_heavy, draw_light, log_heavy, log_light
+from pymc_anneal.between.pseudo_priors import draw_heavy, draw_light, log_heavy, log_light
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.derivatives import NO_GRADIENT
+from pymc_anneal.paths.between_models import BetweenModels, EndTerms
+from pymc_anneal.paths.geometric import as_pytree
 
 # Positions at which gradients are taken: so many more than twice the coordinates.
 _MORE = 32

@@ -6,7 +6,7 @@ rest (the prior of ``r`` itself if the two are independent),
     log BF = log p(b_0) - log p(b_0 | y),
 
 positive if the data favour the model over the null (Dickey 1971). Neither density is smoothed: that
-of the prior is known, that of the posterior is a mean over draws (`evidence/point_density.py`).
+of the prior is known, that of the posterior is a mean over draws (`posthoc/density_at_point.py`).
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K
 from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
-from pymc_anneal.evidence.point_density import posterior_density_at
 from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.posthoc.density_at_point import posterior_density_at
+from pymc_anneal.posthoc.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.

@@ -7,9 +7,9 @@ import xarray as xr
 
 from pymc_anneal.annealing.resampling import resample
 from pymc_anneal.base.arviz_compat import Container, container
-from pymc_anneal.evidence.nested_sampling import NestedEstimate, NestedRun
+from pymc_anneal.nested.nested_sampling import NestedEstimate, NestedRun
+from pymc_anneal.nested.problem import NestedProblem
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.nested_problem import NestedProblem
 from pymc_anneal.results.container import library_attrs
 
 

@@ -24,10 +24,10 @@ from jax.tree_util import Partial
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.base.contracts import LogTerms, Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.between.from_draws import GivenDraws, anneal_draws, split_draws
 from pymc_anneal.evidence.mean_ratio import mean_ratio
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.from_draws import GivenDraws, anneal_draws, split_draws
 from pymc_anneal.pipeline.session import Session
 
 # Effective number of draws on either side from which the share of the draws is taken.

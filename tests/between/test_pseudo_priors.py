@@ -5,7 +5,7 @@ import pytest
 
 from scipy import integrate, stats
 
-from pymc_anneal.pipeline.pseudo_priors import draw_heavy, draw_light, log_heavy, log_light
+from pymc_anneal.between.pseudo_priors import draw_heavy, draw_light, log_heavy, log_light
 
 PAIRS = {"heavy": (draw_heavy, log_heavy), "light": (draw_light, log_light)}
 

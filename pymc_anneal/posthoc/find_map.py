@@ -38,13 +38,13 @@ from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel, check_not_model
 from pymc_anneal.model.derivatives import SMOOTH
-from pymc_anneal.model.point_density import compile_point_density
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.posthoc.point_density import compile_point_density
 
 # Quantile of the chi-squared distribution up to which particles belong to the mode.
 _LEVEL = 0.999

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from pymc_anneal.evidence.nested_sampling import (
+from pymc_anneal.nested.nested_sampling import (
     NestedRun,
     combine_runs,
     count_live,

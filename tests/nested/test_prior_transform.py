@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.prior_transform import PriorTransform, check_density
+from pymc_anneal.nested.prior_transform import PriorTransform, check_density
 
 # Points of the cube that reach into the tails.
 U = np.array([1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999, 1 - 1e-9])

@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.joint_space import JointSpace, join_models
+from pymc_anneal.between.joint_space import JointSpace, join_models
 
 
 @pytest.fixture(scope="module")

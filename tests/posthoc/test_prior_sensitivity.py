@@ -11,9 +11,9 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.posthoc.prior_sensitivity import _against, prior_sensitivity
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.container import dataset
-from pymc_anneal.results.prior_sensitivity import _against, prior_sensitivity
 from tests.problems import log_evidence_normal_mean
 from tests.results import jzs
 
@@ -49,7 +49,7 @@ def exact(mean: float, sd: float) -> float:
 def test_bayes_factors_by_hand(monkeypatch) -> None:
     """Errors and both sides of the intervals add up in squares."""
     own = LogBayesFactor(1.0, 0.3, (0.7, 2.2), Verdict("trust"))
-    module = "pymc_anneal.results.prior_sensitivity"
+    module = "pymc_anneal.posthoc.prior_sensitivity"
     monkeypatch.setattr(f"{module}.log_bayes_factor", lambda *models: own)
     monkeypatch.setattr(f"{module}.required_group", lambda *arguments: None)
     table = pd.DataFrame({"log_ratio": [0.2], "mcse": [0.4], "lower": [-0.2], "upper": [0.7]})

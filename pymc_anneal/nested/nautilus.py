@@ -17,9 +17,9 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-from pymc_anneal.evidence.nested_sampling import NestedRun, information
-from pymc_anneal.pipeline.nested_problem import NestedProblem
-from pymc_anneal.pipeline.optional_package import import_optional
+from pymc_anneal.nested.nested_sampling import NestedRun, information
+from pymc_anneal.nested.optional_package import import_optional
+from pymc_anneal.nested.problem import NestedProblem
 
 # Live points, from which the bounds are built; nautilus' default.
 _N_LIVE = 2000

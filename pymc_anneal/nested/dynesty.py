@@ -1,7 +1,7 @@
 """Nested sampling by dynesty, with a fixed number of live points (Speagle 2020; Skilling 2006).
 
 Live points are replaced by draws from ellipsoids around the others, or in ten and more dimensions
-by random walks. The error is that of the simulated prior masses (`evidence/nested_sampling.py`):
+by random walks. The error is that of the simulated prior masses (`nested/nested_sampling.py`):
 dynesty's own, ``logzerr``, is an approximation to it that leaves out the rest of the walks' error.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_anneal.evidence.nested_sampling import (
+from pymc_anneal.nested.nested_sampling import (
     NestedRun,
     count_live,
     doubt_ranks,
@@ -17,9 +17,9 @@ from pymc_anneal.evidence.nested_sampling import (
     insertion_ranks,
     simulate_shrinkage,
 )
-from pymc_anneal.pipeline.nested_problem import NestedProblem
-from pymc_anneal.pipeline.nested_start import draw_start
-from pymc_anneal.pipeline.optional_package import import_optional
+from pymc_anneal.nested.optional_package import import_optional
+from pymc_anneal.nested.problem import NestedProblem
+from pymc_anneal.nested.start import draw_start
 
 # Live points; dynesty's default.
 _N_LIVE = 500

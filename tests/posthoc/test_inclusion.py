@@ -8,7 +8,7 @@ from scipy.special import softmax
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container, draws_ess
-from pymc_anneal.results.average import _row
+from pymc_anneal.posthoc.average import _row
 from pymc_anneal.results.container import dataset
 
 TRUST = pma.Verdict("trust")

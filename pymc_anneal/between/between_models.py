@@ -1,11 +1,10 @@
 """The path between two models, and the choice of its coordinates.
 
-There are three: those of the joint space with the priors as pseudo-priors (`model/joint_space.py`),
-which any two models have; those that map the posteriors onto each other (`pipeline/warp.py`), which
-are better if the posteriors are nearly normal; and the same with latent normal variables in
-coordinates given the data, whose densities take longer to evaluate, if the others are not close. A
-probe of some draws measures the variance of the log weights of one step along each
-path; the smallest one is taken.
+There are three: those of the joint space with the priors as pseudo-priors (`joint_space.py`), which
+any two models have; those that map the posteriors onto each other (`warp.py`), which are better if
+the posteriors are nearly normal; and the same with latent normal variables in coordinates given the
+data, whose densities take longer to evaluate, if the others are not close. A probe of some draws
+measures the variance of the log weights of one step along each path; the smallest one is taken.
 """
 
 from dataclasses import dataclass, replace
@@ -16,12 +15,12 @@ import jax
 import numpy as np
 
 from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.between.from_draws import GivenDraws, Probe, probe
+from pymc_anneal.between.joint_space import JointSpace
+from pymc_anneal.between.warp import fit_warp
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.joint_space import JointSpace
 from pymc_anneal.paths.between_models import BetweenModels, EndTerms
-from pymc_anneal.pipeline.from_draws import GivenDraws, Probe, probe
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.warp import fit_warp
 
 # Variance of the log weights of one step up to which no other coordinates are tried.
 _CLOSE = 0.5

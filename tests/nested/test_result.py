@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_anneal.evidence.nested_sampling import NestedRun
-from pymc_anneal.pipeline.nested_result import _draw_posterior
+from pymc_anneal.nested.nested_sampling import NestedRun
+from pymc_anneal.nested.result import _draw_posterior
 
 
 def test_points_are_drawn_by_the_weights_of_their_run() -> None:

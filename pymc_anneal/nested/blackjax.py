@@ -14,7 +14,8 @@ import numpy as np
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import key_of
-from pymc_anneal.evidence.nested_sampling import (
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.nested.nested_sampling import (
     NestedRun,
     count_live,
     doubt_ranks,
@@ -22,10 +23,9 @@ from pymc_anneal.evidence.nested_sampling import (
     insertion_ranks,
     simulate_shrinkage,
 )
-from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.pipeline.nested_problem import NestedProblem
-from pymc_anneal.pipeline.nested_start import draw_start
-from pymc_anneal.pipeline.optional_package import import_optional
+from pymc_anneal.nested.optional_package import import_optional
+from pymc_anneal.nested.problem import NestedProblem
+from pymc_anneal.nested.start import draw_start
 
 # Live points, and the part of them that is replaced at once.
 _N_LIVE, _BATCHES = 1000, 10

@@ -11,8 +11,8 @@ import pymc_anneal as pma
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.posthoc.savage_dickey import _factor, savage_dickey
 from pymc_anneal.results.container import dataset
-from pymc_anneal.results.savage_dickey import _factor, savage_dickey
 from tests.results import jzs
 
 

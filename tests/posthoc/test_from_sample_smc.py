@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container, group
-from pymc_anneal.results.from_sample_smc import from_sample_smc
+from pymc_anneal.posthoc.from_sample_smc import from_sample_smc
 
 
 @pytest.fixture(scope="module")

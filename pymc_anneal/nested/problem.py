@@ -9,7 +9,7 @@ import numpy as np
 from pymc_anneal.base.contracts import NanDensityError, ScreenedTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.prior_transform import PriorTransform
+from pymc_anneal.nested.prior_transform import PriorTransform
 
 # Share of the evaluated points that round to the end of a variable's support, above which their
 # likelihood, counted as zero, matters.

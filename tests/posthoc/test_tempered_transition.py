@@ -21,7 +21,7 @@ from scipy.stats import chisquare, kstest
 import pymc_anneal as pma
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.sampling import tempered_transition
+from pymc_anneal.posthoc import tempered_transition
 from tests.cases import log_gamma_draws, log_gamma_marginal, log_gamma_terms, normal_model
 from tests.problems import ising
 

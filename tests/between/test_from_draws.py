@@ -7,8 +7,8 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.pipeline import between_models, from_draws
-from pymc_anneal.pipeline.from_draws import split_draws
+from pymc_anneal.between import between_models, from_draws
+from pymc_anneal.between.from_draws import split_draws
 from pymc_anneal.results.container import dataset
 
 QUIET = {"progressbar": False, "warnings": False, "random_seed": 1}

@@ -1,0 +1,1 @@
+"""Direct Bayes factors and constraints: runs between two densities, from draws of one of them."""

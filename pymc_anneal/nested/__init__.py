@@ -1,0 +1,1 @@
+"""Second opinions by nested sampling."""

@@ -1,0 +1,1 @@
+"""What follows from posterior draws: Savage-Dickey ratios, other priors, averages, modes."""
