@@ -32,6 +32,7 @@ from pymc_anneal.model.prior_draws import (
     call_seeded,
     compile_python,
 )
+from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 from pymc_anneal.model.variables import FreeVariable, join_values, split_values
 
@@ -114,7 +115,8 @@ def _zero(x: jax.Array) -> jax.Array:
 
 def _log_density(compiled: CompiledModel, names: Sequence[str]) -> Callable[[jax.Array], jax.Array]:
     model = compiled.model
-    term = sum_to_scalar(model.logp(vars=[model[name] for name in names]))
+    rvs = [model[name] for name in names]
+    term = sum_to_scalar(model.logp(vars=rvs)) + missing_constants(model, rvs)
     graph = translate_density(model, compiled.variables, compiled.freeze([term])).graph
 
     def log_density(x: jax.Array) -> jax.Array:

@@ -26,6 +26,7 @@ from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
 from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
 
@@ -58,11 +59,15 @@ def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
         A log density depends on a random variable that is not part of the model.
     """
     try:
-        return [sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)]
+        prior, likelihood = sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)
     except ValueError as error:
         if "Random variables detected" not in str(error):
             raise
         raise ValueError(find_random_parameter(model)) from error
+    return [
+        prior + missing_constants(model, model.free_RVs),
+        likelihood + missing_constants(model, model.observed_RVs),
+    ]
 
 
 def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:

@@ -26,6 +26,8 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.random.basic import BetaRV, DirichletRV, GammaRV, InvGammaRV
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_anneal.model.spatial import drawn_by_density
+
 _Size: TypeAlias = tuple[int, ...] | None
 
 
@@ -182,6 +184,10 @@ def build_forward_graphs(model: pm.Model) -> ForwardGraphs:
     unconstrained, returned = [], []
     for i, rv in enumerate(model.free_RVs):
         transform, draw = model.rvs_to_transforms[rv], fgraph.outputs[i]
+        spatial = drawn_by_density(draw)
+        if spatial is not None:
+            fgraph.replace(draw, spatial, import_missing=True)
+            draw = fgraph.outputs[i]
         inputs = draw.owner.inputs
         found = _LOGARITHMS.get(type(draw.owner.op))
         if transform is None:

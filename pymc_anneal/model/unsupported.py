@@ -15,7 +15,7 @@ from pymc.distributions.distribution import (
     PartialObservedRV,
     SymbolicRandomVariable,
 )
-from pymc.distributions.multivariate import CARRV, DirichletMultinomialRV
+from pymc.distributions.multivariate import DirichletMultinomialRV
 from pymc.distributions.simulator import SimulatorRV
 from pymc.distributions.transforms import CircularTransform
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
@@ -24,6 +24,8 @@ from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import MultinomialRV
 from pytensor.tensor.random.op import RandomVariable
+
+from pymc_anneal.model.spatial import check_connected
 
 
 class _Unsupported(NamedTuple):
@@ -116,6 +118,7 @@ def check_supported(model: pm.Model) -> None:
             )
         table = [_MINIBATCH, _ATOMS] if rv.type.dtype.startswith("float") else [_MINIBATCH]
         _check_ops(f"Variable '{rv.name}'", _own_ops(rv, model), table)
+        check_connected(rv)
     for rv in model.observed_RVs:
         name = f"Observed variable '{rv.name}'"
         _check_ops(name, [rv.owner.op, *_minibatches(rv)], _OBSERVED)
@@ -158,8 +161,6 @@ def explain_unnormalised(rv: pt.TensorVariable, transform: Any) -> str | None:
     op = rv.owner.op
     if isinstance(transform, CircularTransform):
         return "its circular transform repeats the density over the line (pass `transform=None`)"
-    if isinstance(op, CARRV):
-        return "PyMC's density of pm.CAR lacks its constant"
     if "LKJ" in type(op).__name__ and int(pm.__version__.split(".")[0]) < 6:
         return f"PyMC {pm.__version__}'s density of the LKJ distribution lacks its constant"
     return None

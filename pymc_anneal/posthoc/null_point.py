@@ -13,6 +13,7 @@ import pymc as pm
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.map_rows import map_positions
 from pymc_anneal.model.parents import random_parents
+from pymc_anneal.model.spatial import missing_constants
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ def log_prior_at(
     rvs = [compiled.model[name] for name in point.fixed]
     exact = not any(random_parents(compiled.model, rv.owner.inputs) for rv in rvs)
     position = point.move(compiled.sample_prior(seed, 1 if exact else draws))
-    graphs = compiled.freeze(compiled.model.logp(vars=rvs, sum=False))
+    terms = compiled.model.logp(vars=rvs, sum=False)
+    missing = (missing_constants(compiled.model, [rv]) for rv in rvs)
+    graphs = compiled.freeze([t + m for t, m in zip(terms, missing, strict=True)])
     terms = map_positions(compiled.model, compiled.variables, graphs)(position)
     total = np.zeros(len(position))
     for fixed, term in zip(point.fixed.values(), terms, strict=True):

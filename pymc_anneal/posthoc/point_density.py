@@ -10,6 +10,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import JaxGraph
 from pymc_anneal.model.log_densities import sum_to_scalar, translate_density
 from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 
@@ -23,7 +24,8 @@ def compile_point_density(compiled: CompiledModel) -> Callable[[jax.Array], jax.
         the constrained parameters, a scalar in nats up to the evidence.
     """
     model, variables = compiled.model, compiled.variables
-    outputs = compiled.freeze([sum_to_scalar(model.logp(jacobian=False))])
+    density = sum_to_scalar(model.logp(jacobian=False))
+    outputs = compiled.freeze([density + missing_constants(model, model.basic_RVs)])
     graph = translate_density(model, variables, outputs).graph
     return PicklableFunction(partial(_evaluate, graph, variables))
 

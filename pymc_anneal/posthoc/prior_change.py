@@ -107,8 +107,10 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
     rv, inputs = compiled.model[name], _inputs(compiled.model)
     new = rv.type()
     terms = conditional_logp({**inputs, dist: new})
-    old_term, new_term = _total([terms[inputs[rv]]]), _total([terms[new]])
-    new_term = clone_replace([new_term], {new: inputs[rv]})[0]
+    missing = [clone_replace(_missing([own]), inputs) for own in (rv, dist)]
+    old_term = _total([terms[inputs[rv]], *missing[0]])
+    new_term = clone_replace([_total([terms[new], *missing[1]])], {new: inputs[rv]})[0]
+    dist = drawn_by_density(dist) or dist
     drawn = clone_replace(list(inputs), {rv: pt.broadcast_to(dist, rv.shape).astype(rv.dtype)})
     return PriorChange(
         _row_function(compiled, inputs, new_term),
@@ -140,7 +142,8 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     inputs = _inputs(model)
     observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
     logp = conditional_logp({**inputs, **observed})
-    terms = [*logp.values(), *clone_replace(list(model.potentials), inputs)]
+    others = [*model.potentials, *_missing(model.basic_RVs)]
+    terms = [*logp.values(), *clone_replace(others, inputs)]
     old_term = _total([term for term in terms if data in ancestors([term])])
     changed = (rv.name for rv, value in inputs.items() if data in ancestors([logp[value]]))
     new = {data: pt.constant(value)}
@@ -151,6 +154,11 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
         _draw_function(compiled, inputs, clone_replace(list(inputs), new)),
         tuple(changed),
     )
+
+
+def _missing(rvs: Sequence[Variable]) -> list[Variable]:
+    """Return what PyMC's densities of spatial variables lack."""
+    return [term for rv in rvs if (term := missing_constant(rv)) is not None]
 
 
 def _inputs(model: pm.Model) -> dict[Variable, Variable]:
