@@ -28,7 +28,7 @@ _EACH = frozenset(
 )
 # Entries are moved, and keep their values.
 _MOVED = frozenset(
-    "broadcast_in_dim concatenate expand_dims pad reshape rev slice squeeze transpose".split()
+    "broadcast_in_dim concatenate expand_dims pad reshape rev slice squeeze stack transpose".split()
 )
 _REDUCED = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum".split()

@@ -42,6 +42,7 @@ class TestDependence:
             (lambda x: x.reshape(2, 2).T.ravel()[::-1], rows("0001", "0100", "0010", "1000")),
             (lambda x: jnp.where(x[0] > 0, x[1:3], 0.0), rows("1100", "1010")),
             (lambda x: jnp.pad(x[2:], (1, 0)), rows("0000", "0010", "0001")),
+            (lambda x: jnp.stack([x[:2], x[2:]])[1], rows("0010", "0001")),
             (lambda x: MATRIX @ x, rows("1111", "1111")),
             (lambda x: x.reshape(2, 2) @ np.ones(2), rows("1100", "0011")),
             (lambda x: jnp.outer(x[:2], x[2:]).ravel(), rows("1010", "1001", "0110", "0101")),
