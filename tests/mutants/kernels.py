@@ -160,16 +160,22 @@ ROWS: Rows = [
     ),
     (
         "transitions/gibbs",
+        "tests/transitions/test_by_class.py",
+        [
+            (
+                "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            moves",
+                "jnp.argmax(logits, axis=0)\n            moves",
+            ),
+        ],
+    ),
+    (
+        "transitions/gibbs",
         "tests/transitions/test_gibbs.py tests/transitions/test_discrete_invariance.py",
         [
             ("jnp.mod(state.position[:, j] - low[i] + shift, size[i])", "jnp.mod(state.position[:, j] + shift, size[i])"),
             (
                 "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            particle",
                 "jnp.argmax(logits, axis=0)\n            particle",
-            ),
-            (
-                "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            moves",
-                "jnp.argmax(logits, axis=0)\n            moves",
             ),
             ("(shift >= size[i])", "(shift > size[i])"),
             ("share = jax.nn.softmax(logits, axis=0)[0]", "share = jax.nn.softmax(logits, axis=0)[1]"),
