@@ -87,7 +87,7 @@ def test_words() -> None:
     assert factor(np.log(20), 0.3).words() == "positive to strong"
     assert factor(-np.log(20), 0.01).words("jeffreys") == "strong"
     # An interval around zero begins with the weakest word, whatever its longer end is.
-    assert factor(0.5, 1.0).words() == "not worth more than a bare mention to positive"
+    assert factor(0.2, 3.0).words() == "not worth more than a bare mention to strong"
     with pytest.raises(ValueError, match="expected one of"):
         factor(1.0).words("deciban")
 

@@ -105,10 +105,10 @@ def test_the_favoured_model_comes_first(text, reported) -> None:
 
 def test_prior_odds_are_shown(reported, tmp_path) -> None:
     models = {name: reported[name] for name in ("narrow", "a<b>")}
-    file = pma.report(models, tmp_path / "r.html", prior_odds={"narrow": 1, "a<b>": 3})
+    file = pma.report(models, tmp_path / "r.html", prior_odds={"narrow": 3, "a<b>": 1})
     model, prior, posterior = row_after(file.read_text(encoding="utf-8"), "Probabilities")
-    exact = pma.compare(models, prior_odds=[1, 3], warnings=False).details.iloc[0]
-    assert (model, prior) == (exact.name, {"narrow": "0.25", "a<b>": "0.75"}[exact.name])
+    exact = pma.compare(models, prior_odds=[3, 1], warnings=False).details.iloc[0]
+    assert (model, prior) == (exact.name, {"narrow": "0.75", "a<b>": "0.25"}[exact.name])
     assert posterior.startswith(f"{exact['probability']:.3g} (")
 
 
