@@ -25,13 +25,8 @@ from pytensor.graph.replace import clone_replace
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.log_densities import sum_to_scalar, translate_density
-from pymc_anneal.model.prior_draws import (
-    BATCH,
-    Compiled,
-    add_batch_axis,
-    call_seeded,
-    compile_python,
-)
+from pymc_anneal.model.prior_draws import BATCH, add_batch_axis
+from pymc_anneal.model.seeded_draws import Compiled, call_seeded, compile_python
 from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 from pymc_anneal.model.variables import FreeVariable, join_values, split_values

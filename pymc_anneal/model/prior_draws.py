@@ -17,29 +17,27 @@ is subtracted from the log prior.
 """
 
 import math
-import threading
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.distributions.multivariate import _LKJCholeskyCovRV
 from pymc.distributions.shape_utils import change_dist_size
 from pymc.distributions.transforms import Ordered
-from pymc.pytensorf import reseed_rngs
-from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_anneal.model.failed_draw import explain_failed_draw
 from pymc_anneal.model.frozen_data import freeze_shared
+from pymc_anneal.model.seeded_draws import Compiled, call_seeded, compile_python
 from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
@@ -55,9 +53,6 @@ _MIN_ACCEPTANCE = 1e-3
 # Largest difference, relative to 1 + |x|, of a draw and its round trip through the transform: far
 # above rounding, far below the distance of a rejected draw from the restricted part.
 _ROUND_TRIP_TOLERANCE = 1e-6
-
-# A compiled function has one storage for its generators, inputs and outputs: threads take turns.
-_DRAWING = threading.Lock()
 
 
 class _Batch(NamedTuple):
@@ -89,10 +84,6 @@ class _Batch(NamedTuple):
         return accepted
 
 
-# A compiled function of PyTensor.
-Compiled: TypeAlias = Any
-
-
 class PriorSampler:
     """Draws from the prior of a model.
 
@@ -114,15 +105,16 @@ class PriorSampler:
     NotImplementedError
         A variable has no forward draws.
     ValueError
-        Almost no draw lies in the part of the support onto which the transforms map.
+        Almost no draw lies in the part of the support onto which the transforms map, or a variable
+        cannot be drawn with the parameters that its parents give it.
     """
 
     def __init__(self, model: pm.Model):
-        self._names = [rv.name for rv in model.free_RVs]
+        self._model, self._names = model, [rv.name for rv in model.free_RVs]
         self.log_mass, sortable = _find_exchangeable(model)
         self._sample = _compile(model, sortable)
         self.log_mass_mcse = 0.0
-        if not self._sample(np.random.SeedSequence(0)).accepted.all():
+        if not self._draw(np.random.SeedSequence(0)).accepted.all():
             self._estimate_mass()
 
     def __call__(self, seed: np.random.SeedSequence, draws: int) -> list[np.ndarray]:
@@ -150,16 +142,23 @@ class PriorSampler:
         # A copy, because spawning changes the seed sequence.
         seeds = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         while count < draws:
-            batch = self._sample(seeds.spawn(1)[0])
+            batch = self._draw(seeds.spawn(1)[0])
             accepted = batch.accepted
             batches.append([v[accepted] for v in batch.unconstrained])
             self._check_finite(batches[-1])
             count += int(accepted.sum())
         return [np.concatenate(v)[:draws] for v in zip(*batches, strict=True)]
 
+    def _draw(self, seed: np.random.SeedSequence) -> _Batch:
+        """Draw a batch, or say which variable cannot be drawn."""
+        try:
+            return self._sample(seed)
+        except (ValueError, NotImplementedError) as error:
+            raise explain_failed_draw(self._model, error) from error
+
     def _estimate_mass(self) -> None:
         seeds = np.random.SeedSequence(1).spawn(_MASSBATCHES)
-        accepted = sum(int(self._sample(seed).accepted.sum()) for seed in seeds)
+        accepted = sum(int(self._draw(seed).accepted.sum()) for seed in seeds)
         draws = BATCH * _MASSBATCHES
         if accepted < _MIN_ACCEPTANCE * draws:
             raise ValueError(
@@ -290,12 +289,6 @@ def _sort(draws: Variable, transform: Ordered) -> Variable:
     return ascending if transform.ascending else ascending[..., ::-1]
 
 
-def compile_python(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Compiled:
-    """Compile in Python mode: NumPy makes the draws, and other modes compile for seconds."""
-    mode = Mode("py", "fast_compile")
-    return pytensor.function(list(inputs), list(outputs), mode=mode, on_unused_input="ignore")
-
-
 def check_batch(arrays: Sequence[np.ndarray], outputs: Sequence[Variable]) -> None:
     """Raise `ValueError` unless the arrays have a leading axis of `BATCH` draws."""
     for array, output in zip(arrays, outputs, strict=True):
@@ -311,20 +304,6 @@ def _sample_one_by_one(function: Compiled, seed: np.random.SeedSequence) -> _Bat
     """Sample draw by draw, for graphs that cannot have an axis of draws."""
     rows = [call_seeded(function, state) for state in seed.generate_state(BATCH, np.uint64)]
     return _unpack([np.stack(column) for column in zip(*rows, strict=True)])
-
-
-def call_seeded(function: Compiled, seed: np.uint64, *inputs: np.ndarray) -> list[np.ndarray]:
-    """Call a compiled function with its generators of random numbers at a seed."""
-    with _DRAWING:
-        reseed_rngs(_find_rngs(function), seed)
-        drawn: list[np.ndarray] = function(*inputs)
-        return drawn
-
-
-def _find_rngs(function: Compiled) -> list[Variable]:
-    """Return the generators of random numbers of a compiled function."""
-    shared = function.get_shared()
-    return [v for v in shared if isinstance(v.get_value(borrow=True), np.random.Generator)]
 
 
 def _unpack(arrays: Sequence[np.ndarray]) -> _Batch:
