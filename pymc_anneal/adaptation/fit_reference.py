@@ -179,7 +179,7 @@ def newton_step(draws: np.ndarray, gradient: np.ndarray, scale: np.ndarray) -> n
     """
     finite = np.isfinite(gradient).all(axis=1)
     slope = gradient[finite].mean(axis=0)
-    step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale**2 * slope
+    step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale * (scale * slope)
     return np.asarray(draws[finite].mean(axis=0) + step)
 
 

@@ -170,6 +170,8 @@ def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndar
     """
     log_each = mixture_of(path).evaluate_components(position)[: 2 * modes]
     log_mode = np.logaddexp(log_each[::2], log_each[1::2])
+    # Beyond 1e154 deviations all densities are zero, and the first mode is as good as another.
+    log_mode[0, np.isneginf(log_mode).all(axis=0)] = 0.0
     share: np.ndarray = np.exp(log_mode - logsumexp(log_mode, axis=0)).T
     return share
 

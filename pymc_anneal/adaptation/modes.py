@@ -45,8 +45,10 @@ def group_by_mode(
         Number of the mode of each particle, from 0, the largest mode first; -1 for a few particles
         that are alone in theirs.
     """
-    spread = position.std(axis=0)
-    scaled = position / np.where(spread > 0, spread, 1.0)
+    largest = np.abs(position).max(axis=0)
+    scaled = position / np.where(largest > 0, largest, 1.0)  # squares of 1e300 overflow
+    spread = scaled.std(axis=0)
+    scaled = scaled / np.where(spread > 0, spread, 1.0)
     label = _components(log_density, position, _neighbours(scaled))
     small = np.bincount(label)[label] < _LEAST
     if 0 < small.mean() <= _MAX_ALONE:

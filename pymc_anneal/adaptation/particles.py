@@ -253,9 +253,16 @@ def gradient_array(path: Path, position: jax.Array | np.ndarray, beta: float) ->
 
 
 def _correlation(a: jax.Array, b: jax.Array) -> jax.Array:
-    a, b = a - a.mean(), b - b.mean()
+    a, b = _centred(a), _centred(b)
     norm = jnp.sqrt((a**2).sum() * (b**2).sum())
     return jnp.where(norm > 0, (a * b).sum() / jnp.where(norm > 0, norm, 1.0), 0.0)
+
+
+def _centred(a: jax.Array) -> jax.Array:
+    """Return values less their mean, in units of the largest: squares of 1e300 overflow."""
+    largest = jnp.abs(a).max()
+    a = a / jnp.where(largest > 0, largest, 1.0)
+    return a - a.mean()
 
 
 @forgettable

@@ -62,7 +62,7 @@ def estimate_scale(
     ess, d = 1 / (weight**2).sum(), position.shape[1]
     x = _clip_and_centre(position, weight)
     g = x if gradient is None else _clip_and_centre(gradient, weight)
-    deviation = np.sqrt(weight @ x**2) if gradient is None else _balance(weight, x, g)
+    deviation = _deviation(weight, x) if gradient is None else _balance(weight, x, g)
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
     if not dense or not may_be_matrix(ess, d, largest):
         return deviation
@@ -87,8 +87,14 @@ def may_be_matrix(ess: float, d: int, largest: int = _MAX_DENSE) -> bool:
 def _balance(weight: np.ndarray, x: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Return ``sqrt(sd(x) / sd(g))`` by coordinate, shape (d,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: np.ndarray = (weight @ x**2) / (weight @ g**2)
-    return np.asarray(ratio**0.25)
+        return np.asarray(np.sqrt(_deviation(weight, x)) / np.sqrt(_deviation(weight, g)))
+
+
+def _deviation(weight: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return standard deviations of centred values, shape (d,), whose squares may overflow."""
+    largest = np.abs(x).max(axis=0)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(unit * np.sqrt(weight @ (x / unit) ** 2))
 
 
 def _covariance(x: np.ndarray, weight: np.ndarray) -> np.ndarray:

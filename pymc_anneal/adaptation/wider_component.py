@@ -41,9 +41,10 @@ def widened(normal: GaussianReference, columns: np.ndarray) -> GaussianReference
     """
     scale = np.asarray(normal.scale)
     root = scale if scale.ndim == 2 else np.diag(scale)
-    covariance = root @ root.T
+    unit = np.abs(root).max(axis=1)  # products of scales of 1e300 overflow
+    covariance = (root / unit[:, None]) @ (root / unit[:, None]).T
     part = covariance[np.ix_(columns, columns)]
     slope = np.linalg.solve(part, covariance[columns]).T
     factor = _VOLUME ** (1 / max(len(columns), _FROM))
     wider = covariance + (factor**2 - 1) * slope @ part @ slope.T
-    return GaussianReference(normal.mean, np.linalg.cholesky(wider))
+    return GaussianReference(normal.mean, unit[:, None] * np.linalg.cholesky(wider))

@@ -160,6 +160,9 @@ def discrepancy(log_u: jax.Array | np.ndarray) -> jax.Array | np.ndarray:
     Array, shape ()
     """
     xp = array_namespace(log_u)
+    # It depends on differences alone, which are lost in the sum of numbers of 1e300.
+    largest = log_u.max()
+    log_u = log_u - xp.where(xp.isfinite(largest), largest, 0.0)
     both = xp.stack([log_u, 2 * log_u])
     log_sum, log_sum_squared = special_functions(xp).logsumexp(both, axis=1)
     found: jax.Array = log_sum_squared - 2 * log_sum + xp.log(xp.isfinite(log_u).sum())
