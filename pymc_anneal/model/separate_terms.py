@@ -37,6 +37,9 @@ from pymc_anneal.model.variables import FreeVariable, split_values
 _MOST_TERMS = 20_000
 # Entries of masks: terms, or entries of an array on the way, times coordinates.
 _MOST_MASKS = 50_000_000
+# Operations of a program up to which further programs of it are worth their compilation: that of a
+# chain of 20 states, each a variable of its own, has 1,148, and the run took three times as long.
+_MOST_OPERATIONS = 600
 # Coordinates from which on: fewer are moved in the time that it takes to find the terms.
 _FEWEST = 6
 # Draws of the prior at which terms are compared with their sum, and its relative error: PyMC
@@ -120,6 +123,13 @@ def separate_terms(compiled: CompiledModel) -> SeparateTerms | None:
         return None
 
 
+@double_precision
+def is_long(compiled: CompiledModel) -> bool:
+    """Whether the program of a density is so long that kernels of their own are not worth it."""
+    program = flat_program(lambda x: compiled.log_terms(x), np.zeros(compiled.ndim))
+    return len(program.jaxpr.eqns) > _MOST_OPERATIONS
+
+
 def _find(compiled: CompiledModel, coordinates: np.ndarray) -> SeparateTerms | None:
     model = compiled.model
     outputs = compiled.freeze(log_term_graphs(model))
@@ -201,6 +211,8 @@ def _analyse(
     function: PicklableFunction, ndim: int, coordinates: np.ndarray
 ) -> SeparateTerms | None:
     program, leaves = _program(function, ndim)
+    if len(program.jaxpr.eqns) > _MOST_OPERATIONS:
+        return None
     sizes = [_size(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
     if sum(_size(leaf.variable) for leaf in leaves) > _MOST_TERMS:
         return None
