@@ -45,6 +45,8 @@ def check_not_flat(path: Path, transition: Transition, position: np.ndarray, ter
     """
     if not any(part.tuning.uses_gradient for part in transition.parts):
         return
+    if any(part.moves_integers for part in transition.parts):  # the likelihood may vary by these
+        return
     ratio = np.asarray(jax.device_get(_ratio(path, terms)))
     values = len(np.unique(ratio))
     steps = 1 < values <= _MOST_VALUES * len(ratio)

@@ -98,5 +98,8 @@ def test_other_likelihoods_are_not_flat() -> None:
     assert not is_flat(path_where(0.5, -3.0), pma.RandomWalkMetropolis())
     weak = pma.GeometricPath(lambda x: LogTerms(-0.5 * x[0] ** 2, -1e-40 * x[0] ** 2))
     assert not is_flat(weak, pma.HMC())
+    # By whole numbers it varies, whatever the others do.
+    both = pma.Composition([pma.HMC(), pma.Gibbs([0], [(0, 1)])])
+    assert not is_flat(path_where(0.5, -3.0), both)
     # Constant at all draws: there may be anything elsewhere.
     assert not is_flat(path_where(9.0, -3.0), pma.HMC())
