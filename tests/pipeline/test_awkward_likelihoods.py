@@ -1,0 +1,140 @@
+"""Likelihoods without a slope, with hard edges, with next to no support, or without a bound."""
+
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from scipy import stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import group
+
+
+def run(model: pm.Model, seed: int = 1, **arguments: object):
+    """Run with defaults; a warning of NumPy's is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        return pma.sample_ais(
+            model=model, random_seed=seed, progressbar=False, warnings=False, **arguments
+        )
+
+
+def assert_right(idata, exact: float) -> None:
+    found = pma.log_evidence(idata)
+    assert abs(found.log_evidence - exact) < 4 * found.mcse + 0.005
+    assert found.mcse < 0.15
+
+
+def boxes(width: float) -> tuple[pm.Model, float]:
+    """Each square of three coordinates lies in an interval: eight boxes, apart from each other."""
+    y, mean = np.array([1.5, 1.2, 1.8]), 0.5
+    with pm.Model() as model:
+        x = pm.Normal("x", mean, 1.0, shape=3)
+        pm.Uniform("y", x**2 - width, x**2 + width, observed=y)
+    low, high = np.sqrt(y - width), np.sqrt(y + width)
+    prior = stats.norm(mean).cdf
+    mass = prior(high) - prior(low) + prior(-low) - prior(-high)
+    return model, float(np.log(mass / (2 * width)).sum())
+
+
+def balls() -> tuple[pm.Model, float]:
+    """A ball of 2e-5 of the prior with 99 % of the evidence, inside of a larger one."""
+    with pm.Model() as model:
+        x = pm.Uniform("x", -3, 3, shape=3)
+        squared = (x**2).sum()
+        inner = pt.switch(squared < 0.01, np.log(1e9), np.log(1e4))
+        pm.Potential("steps", pt.switch(squared < 1.0, inner, 0.0))
+    ball = 4 * np.pi / 3
+    total = (216 - ball) + 1e4 * ball * (1 - 1e-3) + 1e9 * ball * 1e-3
+    return model, float(np.log(total / 216))
+
+
+def equal_data(scale_prior: str) -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 7, 2)
+        sigma = getattr(pm, scale_prior)("sigma", **{"sigma": 1.0} if scale_prior == "HalfNormal" else {"lower": 0, "upper": 9})
+        pm.Normal("y", mu, sigma, observed=np.full(5, 7.2))
+    return model
+
+
+def test_flat_steps_move_by_random_walks_with_the_reason() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Potential("steps", pt.switch(x > 1, 3.0, 0.0) + pt.switch(x > 1.5, -1.0, 0.0))
+    idata = run(model)
+    one, two = stats.norm.sf([1, 1.5])
+    assert_right(idata, float(np.log(1 - one + np.exp(3) * (one - two) + np.exp(2) * two)))
+    attrs = group(idata, "evidence").attrs
+    assert attrs["transition"] == "RandomWalkMetropolis"
+    assert "has flat steps" in attrs["notes"]
+
+
+@pytest.mark.slow
+def test_a_transition_that_is_asked_for_is_kept() -> None:
+    model, exact = boxes(0.7)
+    idata = run(model, transition="hmc", reference="prior")
+    assert group(idata, "evidence").attrs["transition"] == "HMC"
+    assert_right(idata, exact)
+
+
+@pytest.mark.slow
+def test_boxes_that_one_draw_in_a_thousand_meets() -> None:
+    assert_right(run(boxes(0.35)[0]), boxes(0.35)[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_ball_inside_of_a_large_one(seed: int) -> None:
+    model, exact = balls()
+    idata = run(model, seed)
+    assert pma.log_evidence(idata).verdict.status == "trust"
+    assert_right(idata, exact)
+
+
+@pytest.mark.slow
+def test_trajectories_that_run_into_edges_give_way_to_walks() -> None:
+    """Uniform data between unknown ends: without a random walk a move takes thousands."""
+    y = np.random.default_rng(2).uniform(-3, 4, size=(4, 5))
+    with pm.Model() as model:
+        a, b = pm.Uniform("a", -10, 0, shape=4), pm.Uniform("b", 0, 10, shape=4)
+        pm.Uniform("y", a[:, None], b[:, None], observed=y)
+    low, high, n = y.min(axis=1), y.max(axis=1), y.shape[1]
+    # The integral of (b - a)^-n over a in (-10, low) and b in (high, 10).
+    ends = (high - low) ** (2.0 - n) - (high + 10) ** (2.0 - n) - (10 - low) ** (2.0 - n) + 20.0 ** (2 - n)
+    exact = float(np.log(ends / ((n - 1) * (n - 2)) / 100).sum())
+    idata = run(model)
+    assert group(idata, "evidence").attrs["transition"] == "RandomWalkMetropolis"
+    found = pma.log_evidence(idata)
+    assert abs(found.log_evidence - exact) < 4 * found.mcse + 0.005
+
+
+@pytest.mark.parametrize("scale_prior", ["HalfNormal", "Uniform"])
+def test_an_infinite_evidence_names_the_variable(scale_prior: str) -> None:
+    with pytest.raises(ValueError, match="evidence is infinite: as 'sigma' goes to 0.* by 3 nats"):
+        run(equal_data(scale_prior))
+
+
+def test_a_precise_measurement_is_finite() -> None:
+    """Deviations of 1e-6: the particles are as far from the prior, and the evidence is finite."""
+    y = 7.2 + 1e-6 * np.random.default_rng(1).normal(size=5)
+    with pm.Model() as model:
+        mu, sigma = pm.Normal("mu", 7, 2), pm.HalfNormal("sigma", 1)
+        pm.Normal("y", mu, sigma, observed=y)
+    # Flat in the mean; the density of sigma at zero is that of the prior.
+    n, ss = len(y), np.square(y - y.mean()).sum()
+    exact = -0.5 * (n - 1) * np.log(2 * np.pi) - 0.5 * np.log(n) + stats.norm.logpdf(y.mean(), 7, 2)
+    # The integral of sigma^-(n - 1) exp(-ss / (2 sigma^2)) with n = 5.
+    exact += np.log(2) + stats.norm.logpdf(0) + np.log(0.5 * (2 / ss) ** 1.5 * np.sqrt(np.pi) / 2)
+    assert_right(run(model), exact)
+
+
+def test_a_likelihood_that_is_zero_everywhere_is_refused_with_the_number_of_draws() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1)
+        pm.Potential("nowhere", pt.switch(x > 40, 0.0, -np.inf))
+    with pytest.raises(ValueError, match="zero at all of 10[0-9]{5} prior draws"):
+        run(model)
