@@ -98,6 +98,7 @@ def evaluated(exoplanets: ModuleType) -> tuple:
     return compiled, point, float(value), np.asarray(gradient), np.array(differences)
 
 
+@pytest.mark.slow
 def test_likelihood_with_a_dense_covariance(exoplanets: ModuleType, evaluated: tuple) -> None:
     compiled, point, value, *_ = evaluated
     values = {name: x[0] for name, x in compiled.constrain(point[None]).items()}

@@ -125,6 +125,7 @@ def test_survives_a_pickle() -> None:
     assert float(copy(x).log_likelihood) == pytest.approx(log_likelihood(x[None])[0])
 
 
+@pytest.mark.slow
 def test_a_run() -> None:
     slow, fast = (pma.compile_model(model_of(op)) for op in (Likelihood(), BatchLikelihood()))
     settings = {"random_seed": 1, "progressbar": False, "transition": "random_walk", "steps": 5}

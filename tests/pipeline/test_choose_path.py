@@ -55,6 +55,7 @@ def rooted(x, beta):
 
 
 class TestGivenPath:
+    @pytest.mark.slow
     def test_a_path_of_the_user(self) -> None:
         idata = run_along(pma.CustomPath(rooted))
         assert is_near(idata)

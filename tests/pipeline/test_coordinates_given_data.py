@@ -154,6 +154,7 @@ def mean_weight(result) -> tuple[float, float]:
     return weight.mean(), weight.std() / np.sqrt(weight.size)
 
 
+@pytest.mark.slow
 def test_short_runs_are_unbiased() -> None:
     mean, error = mean_weight(short_run())
     assert error < 0.1

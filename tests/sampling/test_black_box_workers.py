@@ -72,6 +72,7 @@ def expected(model) -> np.ndarray:
     return weights(model, None)
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_bits(model, expected) -> None:
     np.testing.assert_array_equal(weights(model, Elsewhere()), expected)
 

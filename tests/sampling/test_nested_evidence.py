@@ -44,6 +44,7 @@ def found():
     return nested(model, "blackjax", n_live=200, draws=300)
 
 
+@pytest.mark.slow
 def test_a_likelihood_that_is_zero_in_half_of_the_prior(found) -> None:
     evidence = pma.log_evidence(found)
     exact = by_name("half_space_data").log_evidence

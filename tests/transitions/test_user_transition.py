@@ -65,6 +65,7 @@ class TestSampleAis:
         kernel = {"transition": Barker(), "reverse_from": "draws", "target_mcse": 0.15}
         return pma.sample_ais(model=schools.build(), **kernel, **SETTINGS)
 
+    @pytest.mark.slow
     def test_evidence_of_both_directions(self, result, schools: Problem) -> None:
         found, numbers = pma.log_evidence(result), group(result, "evidence")
         assert is_near(found, schools.log_evidence)
