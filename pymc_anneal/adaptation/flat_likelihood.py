@@ -5,8 +5,8 @@ at some of the larger ones. A trajectory of gradients meets the jumps without a 
 rejected as a whole: on a staircase in eight dimensions a move of HMC took 110,000 evaluations.
 
 It is recognised at draws of the reference where the log likelihood takes several values, most of
-them more than once, while its gradient, the difference of the gradients at both ends of the path, is
-zero at all of them.
+them more than once, while its gradient, the difference of the gradients at both ends of the path,
+is zero at all of them.
 """
 
 import jax
@@ -18,8 +18,8 @@ from pymc_anneal.base.programs import forgettable
 
 # Difference of two gradients that is rounding, relative to their size.
 _ROUNDING = 1e-14
-# Number of values, as a share of the draws, above which the likelihood has no steps: one that varies
-# so little that the gradient of the prior hides its own takes another value at each draw.
+# Number of values, as a share of the draws, above which the likelihood has no steps: one that
+# varies so little that the gradient of the prior hides its own takes another value at each draw.
 _MOST_VALUES = 0.5
 
 
@@ -27,9 +27,7 @@ class FlatLikelihoodError(ValueError):
     """A transition by gradients is to move particles in a likelihood without any."""
 
 
-def check_not_flat(
-    path: Path, transition: Transition, position: np.ndarray, terms: PyTree
-) -> None:
+def check_not_flat(path: Path, transition: Transition, position: np.ndarray, terms: PyTree) -> None:
     """Raise if a transition by gradients meets a likelihood of flat steps.
 
     Parameters

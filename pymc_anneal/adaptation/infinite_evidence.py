@@ -115,9 +115,7 @@ def _follow(
     return np.array(log_mass), x
 
 
-def _maximise(
-    path: Path, start: np.ndarray, others: np.ndarray
-) -> tuple[np.ndarray, float] | None:
+def _maximise(path: Path, start: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Return the maximum over some coordinates, and the log mass around it."""
     x = start
     for _ in range(_STEPS):

@@ -83,7 +83,9 @@ def _describe(
     words = ", ".join(map(_short, parameters))
     return (
         f"The prior of variable '{rv.name}' cannot be drawn with the parameters ({words}): "
-        f"{reason}." + (f" These are its parameters for {given}." if given else "") + " They have to "
+        f"{reason}."
+        + (f" These are its parameters for {given}." if given else "")
+        + " They have to "
         "be valid for all values of its parents, or the prior is no density that integrates to "
         "one: restrict the parents (pm.Truncated), or bound the parameters (pm.math.minimum, "
         "pm.math.maximum)."

@@ -21,6 +21,7 @@ from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.spatial import drawn_by_density, missing_constant
 
 # Draws of a new prior, the factors by which they are stretched, and nats below a draw at which its
 # density is negligible: 1e-13.

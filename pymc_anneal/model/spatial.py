@@ -10,8 +10,8 @@ lacks its constant,
 
     -N/2 log(2 pi) + 1/2 sum_i log D_ii,
 
-and that of ICAR has a normal density of the sum alone. With the eigenvalues ``l_k`` of ``D - W``, of
-which one is zero if the graph is connected (Rue & Held 2005, section 3.2), it lacks
+and that of ICAR has a normal density of the sum alone. With the eigenvalues ``l_k`` of ``D - W``,
+of which one is zero if the graph is connected (Rue & Held 2005, section 3.2), it lacks
 
     -(N - 1)/2 log(2 pi) + 1/2 sum_{k > 1} log l_k - (N - 1) log(sigma) + 1/2 log N.
 
@@ -63,7 +63,7 @@ class NormalCARRV(RandomVariable):  # type: ignore[misc]  # mypy does not see Py
         value, vector = np.linalg.eigh(root[:, None] * adjacency * root)
         standard = rng.standard_normal(_shape(size, mu, alpha, tau))
         draws: np.ndarray = (standard / np.sqrt(tau * (1 - alpha * value))) @ vector.T
-        return mu + root * draws
+        return np.asarray(mu + root * draws)
 
 
 class NormalICARRV(ICARRV):  # type: ignore[misc]
@@ -84,12 +84,13 @@ class NormalICARRV(ICARRV):  # type: ignore[misc]
         value, vector = np.linalg.eigh(np.diag(adjacency.sum(axis=0)) - adjacency)
         standard = rng.standard_normal(_shape(size, sigma, spread, adjacency[0]))
         within: np.ndarray = (standard[..., 1:] / np.sqrt(value[1:])) @ vector[:, 1:].T
-        return sigma * within + spread * standard[..., :1]
+        return np.asarray(sigma * within + spread * standard[..., :1])
 
 
 def _one_matrix(W: np.ndarray) -> np.ndarray:
     """Return the adjacency matrix that all draws share, shape ``(N, N)``."""
-    return np.asarray(W, dtype=float).reshape(-1, *W.shape[-2:])[0]
+    matrix: np.ndarray = np.asarray(W, dtype=float).reshape(-1, *np.shape(W)[-2:])[0]
+    return matrix
 
 
 def _shape(size: _Size, *parameters: np.ndarray) -> tuple[int, ...]:
@@ -121,9 +122,9 @@ def check_connected(rv: Variable) -> None:
     parts, _ = connected_components(_one_matrix(rv.owner.op.dist_params(rv.owner)[0].eval()))
     if parts > 1:
         raise ValueError(
-            f"Variable '{rv.name}' is a pm.ICAR on a graph of {parts} parts that are not connected: "
-            "its prior is improper, because only the sum over all of them is constrained, and the "
-            "marginal likelihood is not defined. Give each part a pm.ICAR of its own, and islands "
+            f"Variable '{rv.name}' is a pm.ICAR on a graph of {parts} parts that are not "
+            "connected: its prior is improper, because only the sum over all of them is "
+            "constrained, and the marginal likelihood is not defined. Give each part a pm.ICAR of its own, and islands "
             "a pm.Normal."
         )
 
@@ -136,7 +137,7 @@ def missing_constants(model: pm.Model, rvs: Sequence[Variable]) -> Variable:
 
 
 def missing_constant(rv: Variable) -> Variable | None:
-    """Return what PyMC's log density of a variable lacks, a graph of its parents; None if nothing."""
+    """Return what PyMC's log density of a variable lacks, a graph of its parents, or None."""
     op, node = rv.owner.op, rv.owner
     if isinstance(op, CARRV):
         W = op.dist_params(node)[1]

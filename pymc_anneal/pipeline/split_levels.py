@@ -97,13 +97,11 @@ def draws_of(levels: Levels | None, number: int, seed: np.random.SeedSequence) -
     return np.asarray(levels.position[index])
 
 
-def share_unseen(
-    compiled: CompiledModel, draws: np.ndarray | None, particles: np.ndarray
-) -> float:
+def share_unseen(compiled: CompiledModel, draws: np.ndarray | None, particles: np.ndarray) -> float:
     """Return the share of draws whose likelihood is above that of all particles of a survey.
 
     Of the same posterior it is about ``1 / len(particles)``. Where the likelihood jumps, as into a
-    small ball inside of a large one, no gradient and no separate mode shows what a survey passed by.
+    small ball inside of a large one, no gradient and no separate mode shows what a survey passed.
     """
     if draws is None:
         return 0.0

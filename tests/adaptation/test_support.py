@@ -35,7 +35,9 @@ def path_where(inside: float, elsewhere: float = -jnp.inf) -> pma.GeometricPath:
 def pilot(path: pma.GeometricPath, further: bool = True, **limits: float) -> Pilot:
     seed, own = np.random.SeedSequence(7).spawn(2)
     kernel = pma.RandomWalkMetropolis()
-    return run_pilot(path, kernel, draw(own, PARTICLES), seed, draw=draw if further else None, **limits)
+    return run_pilot(
+        path, kernel, draw(own, PARTICLES), seed, draw=draw if further else None, **limits
+    )
 
 
 def test_further_draws_find_a_region_that_the_first_ones_miss() -> None:

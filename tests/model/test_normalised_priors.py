@@ -75,7 +75,11 @@ VECTORS: dict[str, Callable[[], object]] = {
         "x", np.zeros(4), covs=[np.array([[1.0, 0.3], [0.3, 2.0]]), np.eye(2)]
     ),
     "MvGaussianRandomWalk": lambda: pm.MvGaussianRandomWalk(
-        "x", mu=np.zeros(2), cov=np.eye(2), init_dist=pm.MvNormal.dist(np.zeros(2), np.eye(2)), steps=2
+        "x",
+        mu=np.zeros(2),
+        cov=np.eye(2),
+        init_dist=pm.MvNormal.dist(np.zeros(2), np.eye(2)),
+        steps=2,
     ),
     "RandomWalk": lambda: pm.RandomWalk(
         "x", innovation_dist=pm.Laplace.dist(0, 1), init_dist=pm.Normal.dist(), steps=2
@@ -127,7 +131,7 @@ def test_masses_of_whole_numbers_add_up_to_one(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:pytensor.tensor.linalg.trace is deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyMC, for Ops of PyTensor
 @pytest.mark.parametrize("name", VECTORS)
 def test_densities_of_vectors_integrate_to_one(name: str) -> None:
     """``E_p[q/p] = 1`` for a normal density ``q`` that is narrower than ``p``, within 5 SE."""
@@ -150,5 +154,7 @@ def test_lkj_of_pymc_5_is_run_from_the_prior_alone() -> None:
 
 
 def test_a_prior_by_a_normal_density_is_not_lacking() -> None:
-    compiled = compiled_prior(lambda: pm.CAR("x", np.zeros(2), np.array([[0, 1], [1, 0]]), 0.5, 1.0))
+    compiled = compiled_prior(
+        lambda: pm.CAR("x", np.zeros(2), np.array([[0, 1], [1, 0]]), 0.5, 1.0)
+    )
     assert compiled.lacking == ""

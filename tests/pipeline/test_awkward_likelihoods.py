@@ -56,7 +56,9 @@ def balls() -> tuple[pm.Model, float]:
 def equal_data(scale_prior: str) -> pm.Model:
     with pm.Model() as model:
         mu = pm.Normal("mu", 7, 2)
-        sigma = getattr(pm, scale_prior)("sigma", **{"sigma": 1.0} if scale_prior == "HalfNormal" else {"lower": 0, "upper": 9})
+        sigma = getattr(pm, scale_prior)(
+            "sigma", **{"sigma": 1.0} if scale_prior == "HalfNormal" else {"lower": 0, "upper": 9}
+        )
         pm.Normal("y", mu, sigma, observed=np.full(5, 7.2))
     return model
 
@@ -104,7 +106,12 @@ def test_trajectories_that_run_into_edges_give_way_to_walks() -> None:
         pm.Uniform("y", a[:, None], b[:, None], observed=y)
     low, high, n = y.min(axis=1), y.max(axis=1), y.shape[1]
     # The integral of (b - a)^-n over a in (-10, low) and b in (high, 10).
-    ends = (high - low) ** (2.0 - n) - (high + 10) ** (2.0 - n) - (10 - low) ** (2.0 - n) + 20.0 ** (2 - n)
+    ends = (
+        (high - low) ** (2.0 - n)
+        - (high + 10) ** (2.0 - n)
+        - (10 - low) ** (2.0 - n)
+        + 20.0 ** (2 - n)
+    )
     exact = float(np.log(ends / ((n - 1) * (n - 2)) / 100).sum())
     idata = run(model)
     assert group(idata, "evidence").attrs["transition"] == "RandomWalkMetropolis"
