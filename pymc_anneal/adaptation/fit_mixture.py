@@ -74,6 +74,8 @@ _WIDE_SHARE, _PARTLY_WIDE_SHARE = 0.1, 0.2
 _LEAST_SHARE = 0.2
 # Modes with components of their own, the largest ones; smaller ones count to the last of these.
 _MAX_MODES = 8
+# The same where no search adds components for the others.
+_MAX_MODES_UNSEARCHED = 32
 
 
 def fit_to_particles(
@@ -172,7 +174,8 @@ def fit_mixture(
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     every = position if further is None else np.concatenate([position, further])
-    label = group_by_mode(target.log_density, every).clip(max=_MAX_MODES - 1)
+    most = _MAX_MODES_UNSEARCHED if search is None else _MAX_MODES
+    label = group_by_mode(target.log_density, every).clip(max=most - 1)
     mixture = _one_for_each_mode(target, every, label)
     modes = len(mixture.mean)
     if len(widen):
@@ -181,7 +184,9 @@ def fit_mixture(
     fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
     climbs = 0
-    if search is not None and position.shape[1] <= MAX_DIMENSIONS:
+    # Without a draw in the support nothing tells a peak from the rest.
+    known = found.log_z > -np.inf and position.shape[1] <= MAX_DIMENSIONS
+    if search is not None and known:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
         climbs = search.starts
     found = fitter.add_tails(mixture, found, seed_tails)

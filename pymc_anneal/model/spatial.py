@@ -124,8 +124,8 @@ def check_connected(rv: Variable) -> None:
         raise ValueError(
             f"Variable '{rv.name}' is a pm.ICAR on a graph of {parts} parts that are not "
             "connected: its prior is improper, because only the sum over all of them is "
-            "constrained, and the marginal likelihood is not defined. Give each part a pm.ICAR of its own, and islands "
-            "a pm.Normal."
+            "constrained, and the marginal likelihood is not defined. Give each part a pm.ICAR of "
+            "its own, and islands a pm.Normal."
         )
 
 

@@ -63,6 +63,20 @@ ROWS: Rows = [
         [("    with _DRAWING:", "    if True:")],
     ),
     (
+        "model/violation",
+        "tests/model/test_violation.py",
+        [
+            ("low - high if rising else high - low", "high - low if rising else low - high"),
+            ("return first + second if together else pt.minimum(first, second)", "return first + second"),
+            ("yield condition, holds", "yield condition, True"),
+        ],
+    ),
+    (
+        "evidence/levels",
+        "tests/evidence/test_levels.py",
+        [("np.log(inside.mean()) - levels * np.log(2)", "-levels * np.log(2)")],
+    ),
+    (
         "model/failed_draw",
         "tests/model/test_failed_draw.py",
         [("tried = _TRIED if parents else 1", "tried = 1")],
