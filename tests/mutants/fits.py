@@ -17,7 +17,7 @@ ROWS: Rows = [
         "adaptation/support",
         "tests/adaptation/test_support.py",
         [
-            ("np.log(self.inside / self.drawn)", "np.log(self.inside / len(self.position))"),
+            ("float(np.log(inside / drawn))", "float(np.log(inside / n))"),
             ("np.log(min(self.inside / len(self.position), 1.0))", "0.0"),
             ("inside < min(WANTED, n) and drawn < most", "inside < 1 and drawn < most"),
             ("np.concatenate([*found, position[~possible]])[:n]", "position"),
@@ -74,7 +74,7 @@ ROWS: Rows = [
     (
         "evidence/levels",
         "tests/evidence/test_levels.py",
-        [("np.log(inside.mean()) - levels * np.log(2)", "-levels * np.log(2)")],
+        [("np.log(inside.mean()) - levels * np.log(2)", "np.log(inside.mean()) - levels")],
     ),
     (
         "model/failed_draw",
