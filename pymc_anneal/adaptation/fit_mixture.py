@@ -74,8 +74,6 @@ _WIDE_SHARE, _PARTLY_WIDE_SHARE = 0.1, 0.2
 _LEAST_SHARE = 0.2
 # Modes with components of their own, the largest ones; smaller ones count to the last of these.
 _MAX_MODES = 8
-# The same where no search adds components for the others.
-_MAX_MODES_UNSEARCHED = 32
 
 
 def fit_to_particles(
@@ -174,8 +172,7 @@ def fit_mixture(
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     every = position if further is None else np.concatenate([position, further])
-    most = _MAX_MODES_UNSEARCHED if search is None else _MAX_MODES
-    label = group_by_mode(target.log_density, every).clip(max=most - 1)
+    label = group_by_mode(target.log_density, every).clip(max=_MAX_MODES - 1)
     mixture = _one_for_each_mode(target, every, label)
     modes = len(mixture.mean)
     if len(widen):
