@@ -181,7 +181,9 @@ def fit_mixture(
     fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
     climbs = 0
-    if search is not None and position.shape[1] <= MAX_DIMENSIONS:
+    # Without a draw in the support nothing tells a peak from the rest.
+    known = found.log_z > -np.inf and position.shape[1] <= MAX_DIMENSIONS
+    if search is not None and known:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
         climbs = search.starts
     found = fitter.add_tails(mixture, found, seed_tails)

@@ -27,7 +27,9 @@ class FlatLikelihoodError(ValueError):
     """A transition by gradients is to move particles in a likelihood without any."""
 
 
-def check_not_flat(path: Path, transition: Transition, position: np.ndarray, terms: PyTree) -> None:
+def check_not_flat(
+    path: Path, transition: Transition, position: np.ndarray, terms: PyTree, edged: bool = False
+) -> None:
     """Raise if a transition by gradients meets a likelihood of flat steps.
 
     Parameters
@@ -37,6 +39,8 @@ def check_not_flat(path: Path, transition: Transition, position: np.ndarray, ter
         Draws of the reference.
     terms
         Those of the path there.
+    edged
+        Whether the likelihood is zero at other draws.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def check_not_flat(path: Path, transition: Transition, position: np.ndarray, ter
     if any(part.moves_integers for part in transition.parts):  # the likelihood may vary by these
         return
     ratio = np.asarray(jax.device_get(_ratio(path, terms)))
-    values = len(np.unique(ratio))
+    values = len(np.unique(ratio)) + int(edged and bool(np.isfinite(ratio).all()))
     steps = 1 < values <= _MOST_VALUES * len(ratio)
     if steps and _is_flat(path, position, np.isfinite(ratio)):
         raise FlatLikelihoodError(

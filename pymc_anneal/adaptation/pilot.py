@@ -25,7 +25,7 @@ import numpy as np
 from pymc_anneal.adaptation.flat_likelihood import check_not_flat
 from pymc_anneal.adaptation.infinite_evidence import check_finite_evidence
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
-from pymc_anneal.adaptation.support import MOST, Sampler, find_inside
+from pymc_anneal.adaptation.support import MOST, Guide, Sampler, find_inside
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Path, Transition, rejected_nan
@@ -153,6 +153,7 @@ def run_pilot(
     max_draws: float = MOST,
     refuse_flat: bool = False,
     refuse_infinite: bool = False,
+    guide: Guide | None = None,
 ) -> Pilot:
     """Measure the path and tune the transition.
 
@@ -179,6 +180,8 @@ def run_pilot(
         Draws after which none follow.
     refuse_flat
         Whether to raise if the transition takes gradients and the likelihood has none.
+    guide
+        What leads to where the likelihood is not zero, if further draws do not suffice.
     refuse_infinite
         Whether to raise if the evidence is infinite; it takes second derivatives.
 
@@ -203,11 +206,12 @@ def run_pilot(
     seed_numpy, seed_jax, seed_draws = seed.spawn(3)
     rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)
     particles = ParticleSystem.create(path, transition, next(keys), position)
-    start = find_inside(path, particles.state, draw, seed_draws, max_draws)
+    start = find_inside(path, particles.state, draw, seed_draws, max_draws, guide)
     if start.drawn > len(position):
         particles = ParticleSystem.create(path, transition, next(keys), start.position)
     if refuse_flat:
-        check_not_flat(path, transition, start.position, particles.state.terms)
+        edged = start.log_mass < 0
+        check_not_flat(path, transition, start.position, particles.state.terms, edged)
     rejected = rejected_nan(particles.state.terms)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     # The first step sees the share of the particles inside, where the draws have another one.

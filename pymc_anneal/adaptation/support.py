@@ -28,6 +28,26 @@ WANTED = 64
 _BATCH, MOST = 8192, 2**20
 
 
+class Reached(NamedTuple):
+    """Draws of the reference where the likelihood is not zero, which conditions have led to.
+
+    Attributes
+    ----------
+    position : ndarray, shape (m, d)
+    log_mass : float
+        Log of the mass of the region, in nats.
+    evaluations : int
+    """
+
+    position: np.ndarray
+    log_mass: float
+    evaluations: int
+
+
+# From a seed to such draws, if there are any.
+Guide = Callable[[np.random.SeedSequence], Reached | None]
+
+
 class Start(NamedTuple):
     """Particles of the reference with which a pilot starts.
 
@@ -39,16 +59,14 @@ class Start(NamedTuple):
         Draws at which the likelihood is not zero.
     drawn : int
         Number of draws among which these were found.
+    log_mass : float
+        Log share of the reference where the likelihood is not zero, in nats.
     """
 
     position: np.ndarray
     inside: int
     drawn: int
-
-    @property
-    def log_mass(self) -> float:
-        """Log share of the reference where the likelihood is not zero, in nats."""
-        return float(np.log(self.inside / self.drawn))
+    log_mass: float
 
     @property
     def log_share(self) -> float:
@@ -62,6 +80,7 @@ def find_inside(
     draw: Sampler | None = None,
     seed: np.random.SeedSequence | None = None,
     most: float = MOST,
+    guide: Guide | None = None,
 ) -> Start:
     """Look for particles of the reference where the likelihood is not zero.
 
@@ -77,6 +96,8 @@ def find_inside(
         Source of randomness of these.
     most
         Number of draws after which the search ends.
+    guide
+        What leads there if so many draws do not suffice.
 
     Returns
     -------
@@ -97,10 +118,30 @@ def find_inside(
         batches = [(m, evaluate(path, m)) for m in np.split(more, len(more) // n)]
         found += [m[_is_possible(path, m, terms)] for m, terms in batches]
         inside, drawn = sum(map(len, found)), drawn + len(more)
+    if guide and seed and drawn >= most and inside < WANTED:
+        reached = _reached(path, n, guide, seed, drawn)
+        if reached is not None:
+            return reached
     _check_found(inside, drawn)
     if drawn > n:
         position = np.concatenate([*found, position[~possible]])[:n]
-    return Start(position, inside, drawn)
+    return Start(position, inside, drawn, float(np.log(inside / drawn)))
+
+
+def _reached(
+    path: Path, n: int, guide: Guide, seed: np.random.SeedSequence, drawn: int
+) -> Start | None:
+    """Start from where a guide leads, if the likelihood is not zero there."""
+    reached = guide(seed.spawn(1)[0])
+    if reached is None:
+        return None
+    order = np.random.default_rng(seed.spawn(1)[0]).permutation(len(reached.position))
+    position = reached.position[np.resize(order, n)]
+    possible = _is_possible(path, position, evaluate(path, position))
+    if not possible.any():
+        return None
+    log_mass = reached.log_mass + float(np.log(possible.mean()))
+    return Start(position, int(possible.sum()), drawn + reached.evaluations, log_mass)
 
 
 def _check_found(inside: int, drawn: int) -> None:

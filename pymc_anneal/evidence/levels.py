@@ -41,6 +41,8 @@ _LENGTH = 3.0
 # Share of the evidence that the particles left may add, and range of their log likelihoods, at
 # which it ends: with a range of 0.3 a flat-topped spike was left out.
 _REST, _FLAT = 1e-3, 1e-3
+# Share of the particles in a region that ends the search for it.
+_INSIDE = 0.5
 # Copies that are still at their place after so many proposals stay there: rounding.
 _MOST_PROPOSALS = 100
 
@@ -157,6 +159,64 @@ def split(
             live = upper.joined(_moved(counted, copies, upper.position, level, rng))
     off.append(_Off.of(live, len(off), len(live)))
     return _result(off, counted.evaluations, complete)
+
+
+def reach(
+    evaluate: Terms,
+    position: np.ndarray,
+    seed: np.random.SeedSequence,
+    kept: int,
+    max_evaluations: float = np.inf,
+) -> tuple[np.ndarray, float, int] | None:
+    """Split levels until half of the particles have the highest log likelihood there is, zero.
+
+    For ``-g``, where ``g`` says how far a position is from a region, these are draws of the prior
+    inside of it (subset simulation; Au & Beck 2001).
+
+    Parameters
+    ----------
+    evaluate, position, seed, kept, max_evaluations
+        As in `split`.
+
+    Returns
+    -------
+    position : ndarray, shape (m, d)
+        Particles in the region.
+    log_mass : float
+        Log of its prior mass, in nats.
+    evaluations : int
+
+    None if the evaluations did not suffice, or no particle comes nearer.
+    """
+    rng = np.random.default_rng(seed)
+    counted = _Counted(evaluate)
+    live, levels = counted.particles(position, rng.random(len(position))), 0
+    while (live.log_likelihood == 0).mean() < _INSIDE:
+        if counted.evaluations >= max_evaluations or _is_stuck(live):
+            return None
+        live = _halved(counted, live, kept, rng)
+        levels += 1
+    inside = live.log_likelihood == 0
+    log_mass = float(np.log(inside.mean()) - levels * np.log(2))
+    return live.position[inside], log_mass, counted.evaluations
+
+
+def _is_stuck(live: "_Particles") -> bool:
+    """Whether all particles are equally far away: nothing leads them on."""
+    return bool(np.ptp(live.log_likelihood) == 0)
+
+
+def _halved(
+    counted: "_Counted", live: "_Particles", kept: int, rng: np.random.Generator
+) -> "_Particles":
+    """Take the lower half off, and replace it by moved copies of the upper if few are left."""
+    order = np.lexsort((live.label, live.log_likelihood))
+    lower, upper = live.at(order[: len(order) // 2]), live.at(order[len(order) // 2 :])
+    if len(order) > kept:
+        return upper
+    copies = upper.at(rng.permutation(len(upper))[: len(lower)])
+    level = float(lower.log_likelihood[-1]), float(lower.label[-1])
+    return upper.joined(_moved(counted, copies, upper.position, level, rng))
 
 
 def predict_evaluations(draws: int, kept: int, ndim: int, information: float) -> float:

@@ -52,6 +52,7 @@ from pymc_anneal.model.variables import (
     locate_variables,
     split_values,
 )
+from pymc_anneal.model.violation import violation_graph
 
 # Prior draws at which variables without a JAX form are tried.
 _TRIED = 8
@@ -274,6 +275,15 @@ class CompiledModel:
     def branches(self) -> Branches:
         """The branches of the model, with the data with which it was compiled."""
         return Branches(self.model, self.variables, self._data, self.fallbacks)
+
+    @cached_property
+    def violation(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """What is lacking until the likelihood is not zero, by position; None if unknown."""
+        graph = violation_graph(self.model) if type(self) is CompiledModel else None
+        if graph is None:
+            return None
+        rows = map_positions(self.model, self.variables, self.freeze([graph]))
+        return lambda position: rows(position)[0]
 
     def explain_unnormalised(self) -> str:
         """Say what a reference other than the prior lacks and what to do; "" if nothing."""

@@ -89,7 +89,7 @@ class NormalICARRV(ICARRV):  # type: ignore[misc]
 
 def _one_matrix(W: np.ndarray) -> np.ndarray:
     """Return the adjacency matrix that all draws share, shape ``(N, N)``."""
-    matrix: np.ndarray = np.asarray(W, dtype=float).reshape(-1, *W.shape[-2:])[0]
+    matrix: np.ndarray = np.asarray(W, dtype=float).reshape(-1, *np.shape(W)[-2:])[0]
     return matrix
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import FIRST_ORDER
 from pymc_anneal.model.describe_priors import describe_priors
 from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.reach_support import reach_support
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.results.container import dataset
 
@@ -89,7 +91,8 @@ class ModelTarget:
     def candidate(self) -> RunCandidate:
         """Return the run from the prior along the geometric path."""
         path = GeometricPath(self.compiled.log_terms)
-        return RunCandidate("prior", self.compiled.sample_prior, path)
+        guide = partial(reach_support, self.compiled)
+        return RunCandidate("prior", self.compiled.sample_prior, path, guide=guide)
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a position of shape ``(d,)``."""

@@ -202,6 +202,7 @@ class Session:
                 min(MOST, self.call_budget.draws),
                 self.settings.free_transition and self._is_smooth,
                 self._is_smooth and not any(part.moves_integers for part in transition.parts),
+                candidate.guide,
             )
 
         return self._stage(name, compute)

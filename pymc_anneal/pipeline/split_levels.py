@@ -102,8 +102,7 @@ def share_unseen(compiled: CompiledModel, draws: np.ndarray | None, particles: n
     """Return the share of draws whose likelihood is above that of all particles of a survey.
 
     Of the same posterior it is about ``1 / len(particles)``. Where the likelihood jumps, as into a
-    small ball inside of a large one, neither a gradient nor another mode shows what a survey passed
-    by.
+    small ball inside of a large one, no gradient and no separate mode shows what a survey passed.
     """
     if draws is None:
         return 0.0

@@ -13,6 +13,7 @@ import xarray as xr
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import predicted_cost
+from pymc_anneal.adaptation.support import Guide
 from pymc_anneal.base.contracts import Path
 from pymc_anneal.evidence.levels import Levels
 
@@ -73,6 +74,8 @@ class RunCandidate:
         What multilevel splitting found beside the survey, if it was asked.
     unseen : float
         Share of the draws by levels with a higher likelihood than all particles of the survey.
+    guide : Callable or None
+        What leads from the prior to where the likelihood is not zero.
     objection : str
         What a survey found that the reference misses, if anything.
     """
@@ -86,6 +89,7 @@ class RunCandidate:
     fitted: FittedReference | None = None
     levels: Levels | None = None
     unseen: float = 0.0
+    guide: Guide | None = None
     objection: str = ""
 
     @property

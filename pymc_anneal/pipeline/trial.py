@@ -182,12 +182,20 @@ def trial_estimates(trials: Sequence[AnnealedRun]) -> list[Estimate]:
 
 def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int) -> Plan:
     """Plan a run of at least some steps from the last trial."""
+    variance = log_weight_variance(trial.log_weight)
+    if not np.isfinite(variance):
+        raise ValueError(
+            f"Of {trial.particles} particles of a trial at most one ended where the likelihood is "
+            f"not zero, which is about {np.exp(pilot.log_reference_mass):.1g} of the prior: no run "
+            "from there would end. Move or narrow the prior to where the likelihood is not zero, "
+            "or soften the bounds (a normal error in place of a uniform one)."
+        )
     # A trial of a step or two is compiled while it runs, and that time does not count.
     measured = trial.seconds / (trial.steps * trial.particles)
     return _make_plan(
         session,
         pilot,
-        variance=log_weight_variance(trial.log_weight),
+        variance=variance,
         steps=trial.steps,
         seconds=max(measured, _step_seconds(session, pilot)),
         least_steps=least_steps,

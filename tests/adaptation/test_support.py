@@ -92,7 +92,7 @@ def test_flat_steps_are_recognised() -> None:
 
 def test_other_likelihoods_are_not_flat() -> None:
     def sloped(x: jax.Array) -> LogTerms:
-        return LogTerms(-0.5 * x[0] ** 2, jnp.where(x[0] > 0.5, 0.0, 1e-3 * x[0]))
+        return LogTerms(-0.5 * x[0] ** 2, jnp.where(x[0] > -0.5, 0.0, 1e-3 * x[0]))
 
     assert not is_flat(pma.GeometricPath(sloped), pma.HMC())
     assert not is_flat(path_where(0.5, -3.0), pma.RandomWalkMetropolis())

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from pymc_anneal.evidence import levels as module
-from pymc_anneal.evidence.levels import Levels, Terms, predict_evaluations, split
+from pymc_anneal.evidence.levels import Levels, Terms, predict_evaluations, reach, split
 
 KEPT = 256
 
@@ -171,3 +171,29 @@ def test_zero_likelihood_everywhere() -> None:
     found = split(terms, np.zeros((512, 1)), np.random.SeedSequence(1), KEPT, 5_000)
     assert found.log_evidence == -np.inf
     assert not found.complete
+
+
+def test_a_tail_is_reached_with_its_mass() -> None:
+    """Of a standard normal prior in two dimensions, ``x_1 > 6``: 1e-9."""
+
+    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return stats.norm.logpdf(x).sum(axis=1), -np.maximum(6 - x[:, 0], 0)
+
+    seed, own = np.random.SeedSequence(3).spawn(2)
+    draws = np.random.default_rng(own).normal(size=(2048, 2))
+    found = reach(evaluate, draws, seed, kept=512)
+    assert found is not None
+    position, log_mass, evaluations = found
+    assert (position[:, 0] > 6).all()
+    # Thirty levels of 512 particles.
+    assert log_mass == pytest.approx(stats.norm.logsf(6), abs=4 * np.sqrt(30 / 512))
+    assert position[:, 1].std() == pytest.approx(1, abs=0.2)
+    assert reach(evaluate, draws, seed, kept=512, max_evaluations=evaluations / 2) is None
+
+
+def test_nothing_leads_where_all_are_equally_far() -> None:
+    draws = np.random.default_rng(1).normal(size=(64, 1))
+    nowhere = reach(
+        lambda x: (-0.5 * x[:, 0] ** 2, -np.ones(len(x))), draws, np.random.SeedSequence(1), kept=32
+    )
+    assert nowhere is None

@@ -131,7 +131,7 @@ def test_masses_of_whole_numbers_add_up_to_one(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:pytensor.tensor.linalg.trace is deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyMC, for Ops of PyTensor
 @pytest.mark.parametrize("name", VECTORS)
 def test_densities_of_vectors_integrate_to_one(name: str) -> None:
     """``E_p[q/p] = 1`` for a normal density ``q`` that is narrower than ``p``, within 5 SE."""

@@ -64,6 +64,74 @@ ROWS: Rows = [
         ],
     ),
     (
+        "adaptation/support",
+        "tests/adaptation/test_support.py",
+        [
+            ("float(np.log(inside / drawn))", "float(np.log(inside / n))"),
+            ("np.log(min(self.inside / len(self.position), 1.0))", "0.0"),
+            ("inside < min(WANTED, n) and drawn < most", "inside < 1 and drawn < most"),
+            ("np.concatenate([*found, position[~possible]])[:n]", "position"),
+        ],
+    ),
+    (
+        "adaptation/flat_likelihood",
+        "tests/adaptation/test_support.py",
+        [
+            ("1 < values <= _MOST_VALUES * len(ratio)", "values <= _MOST_VALUES * len(ratio)"),
+            ("1 < values <= _MOST_VALUES * len(ratio)", "1 < values"),
+            ("for beta in (0.0, 1.0)", "for beta in (1.0, 1.0)"),
+        ],
+    ),
+    (
+        "adaptation/infinite_evidence",
+        "tests/pipeline/test_awkward_likelihoods.py tests/adaptation/test_infinite_evidence.py",
+        [
+            ("value - log_volume", "value"),
+            ("_LEAST_SLOPE = -0.02", "_LEAST_SLOPE = -2.0"),
+            ("np.log(unit).sum() + 0.5", "0.5"),
+        ],
+    ),
+    (
+        "adaptation/preconditioner",
+        "tests/sampling/test_extreme_scales.py",
+        [("np.sqrt(weight @ (x / unit) ** 2)", "np.sqrt(weight @ x**2) / unit")],
+    ),
+    (
+        "model/spatial",
+        "tests/model/test_spatial.py",
+        [
+            ("- (n - 1) * pt.log(sigma)", "- n * pt.log(sigma)"),
+            ("0.5 * (log_det + np.log(n)", "0.5 * (log_det"),
+            ("np.sqrt(tau * (1 - alpha * value))", "(tau * (1 - alpha * value))"),
+            ("sigma * within + spread * standard[..., :1]", "sigma * within"),
+            ("nodes * np.log(2 * np.pi)", "(nodes - 1) * np.log(2 * np.pi)"),
+        ],
+    ),
+    (
+        "model/seeded_draws",
+        "tests/model/test_prior_draws.py",
+        [("    with _DRAWING:", "    if True:")],
+    ),
+    (
+        "model/violation",
+        "tests/model/test_violation.py",
+        [
+            ("low - high if rising else high - low", "high - low if rising else low - high"),
+            ("return first + second if together else pt.minimum(first, second)", "return first + second"),
+            ("yield condition, holds", "yield condition, True"),
+        ],
+    ),
+    (
+        "evidence/levels",
+        "tests/evidence/test_levels.py",
+        [("np.log(inside.mean()) - levels * np.log(2)", "np.log(inside.mean()) - levels")],
+    ),
+    (
+        "model/failed_draw",
+        "tests/model/test_failed_draw.py",
+        [("tried = _TRIED if parents else 1", "tried = 1")],
+    ),
+    (
         "adaptation/witnesses",
         "tests/adaptation/test_witnesses.py",
         [
@@ -127,7 +195,7 @@ ROWS: Rows = [
         "adaptation/preconditioner",
         "tests/adaptation/test_preconditioner.py",
         [
-            ("np.asarray(ratio**0.25)", "np.asarray(ratio**0.5)"),
+            ("np.sqrt(_deviation(weight, x)) / np.sqrt(", "_deviation(weight, x) / ("),
             ("_covariance(g * deviation, weight)", "_covariance(g / deviation, weight)"),
             ("clipped - weight @ clipped", "clipped - clipped.mean(axis=0)"),
             ("covariance: np.ndarray = (x.T * weight) @ x", "covariance: np.ndarray = x.T @ x / len(x)"),
@@ -258,7 +326,6 @@ ROWS: Rows = [
         "model/prior_draws",
         "tests/model/test_prior_draws.py tests/model/test_restricted_priors.py",
         [
-            ("    with _DRAWING:", "    if True:"),
             ("math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1)", "math.lgamma(shape[-1] + 1)"),
             ("math.sqrt((1 - rate) / (rate * draws))", "math.sqrt((1 - rate) / draws)"),
         ],

@@ -1,0 +1,54 @@
+"""Mass along a scale that goes to zero: growing without end, or falling."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.infinite_evidence import InfiniteEvidenceError, check_finite_evidence
+from pymc_anneal.base.contracts import LogTerms
+
+DATA = np.full(4, 0.7)
+
+
+def path(power: float, data: np.ndarray = DATA) -> pma.GeometricPath:
+    """A normal mean, and a scale whose density goes to zero as ``sigma^power``, in its log."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        mu, sigma = x[0], jnp.exp(x[1])
+        log_prior = -0.5 * mu**2 + (power + 1) * x[1] - 0.5 * sigma**2
+        return LogTerms(log_prior, jax.scipy.stats.norm.logpdf(jnp.asarray(data), mu, sigma).sum())
+
+    return pma.GeometricPath(terms)
+
+
+def draws(rng: np.random.Generator, log_scale: float) -> np.ndarray:
+    """Particles around the data at a scale."""
+    log_sigma = log_scale + rng.normal(size=200)
+    return np.column_stack([0.7 + np.exp(log_sigma) * rng.normal(size=200) / 2, log_sigma])
+
+
+def check(path: pma.GeometricPath, log_scale: float = -14.0) -> None:
+    rng = np.random.default_rng(1)
+    check_finite_evidence(path, draws(rng, 0.0), draws(rng, log_scale))
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_mass_grows_by_its_power(power: float) -> None:
+    """Of ``sigma^-4``, the mean takes one power, the prior's density at zero ``power + 1``."""
+    with pytest.raises(InfiniteEvidenceError) as caught:
+        check(path(power))
+    assert caught.value.coordinate == 1
+    assert caught.value.slope == pytest.approx(2 - power, abs=1e-3)
+    assert caught.value.position[0] == pytest.approx(0.7, abs=1e-9)
+
+
+def test_mass_that_falls_is_finite() -> None:
+    check(path(2.1))
+    check(path(0.0, DATA + 1e-6 * np.array([1, -1, 2, -2])))
+
+
+def test_only_particles_far_from_the_draws_are_looked_at() -> None:
+    check(path(0.0), log_scale=-3.0)
