@@ -164,7 +164,8 @@ def _is_possible(path: Path, position: np.ndarray, terms: PyTree) -> np.ndarray:
         raise ValueError(
             "The log likelihood is +inf at a prior draw: the likelihood is not a density there."
         )
-    return np.isfinite(ratio)
+    possible: np.ndarray = np.isfinite(ratio)
+    return possible
 
 
 @forgettable

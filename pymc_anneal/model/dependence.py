@@ -126,7 +126,7 @@ class _Analysis:
         if name in _MOVED:
             return [self._moved(eqn, masks)]
         if name in _REDUCED and masks[0] is not None:
-            return [masks[0].any(axis=tuple(eqn.params["axes"]))]
+            return [np.asarray(masks[0].any(axis=tuple(eqn.params["axes"])))]
         if name == "dot_general":
             return [_union([m for m in self._contracted(eqn, masks) if m is not None])]
         if name == "gather":
@@ -182,7 +182,8 @@ class _Analysis:
                 continue
             rest = [a for a in range(ranks[i]) if a not in (*contracted[i], *batch[i])]
             kept = mask.transpose(*batch[i], *rest, *contracted[i], ranks[i])
-            kept = kept.any(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))
+            summed = tuple(range(len(batch[i]) + len(rest), ranks[i]))
+            kept = np.asarray(kept.any(axis=summed))
             others = range(len(batch[i]), len(batch[i]) + free[0])
             axes = others if i else range(len(batch[i]) + free[0], len(shape))
             for axis in axes:
