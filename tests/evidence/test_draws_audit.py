@@ -77,7 +77,11 @@ class TestModes:
 class TestVerdict:
     def test_draws_of_a_run_come_with_its_own(self, compiled) -> None:
         for status, expected in (("trust", {}), ("more steps needed", {})):
-            own = dataset({}, (), attrs={"verdict_status": status, "verdict_reasons": "[]"})
+            own = dataset(
+                {"mcse": np.float64(0.1)},
+                (),
+                attrs={"verdict_status": status, "verdict_reasons": "[]"},
+            )
             idata = container({"posterior": posterior(draws(1.0))["posterior"], "evidence": own})
             assert judge_draws(idata, compiled, draws(1.0), SEED) == expected
         own = own.assign_attrs(verdict_status="do not trust", verdict_reasons='["k"]')
