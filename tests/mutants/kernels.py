@@ -207,7 +207,7 @@ ROWS: Rows = [
         [
             ("return found | chosen", "return found"),
             ("found = found | _some(operand)", "pass"),
-            ("kept = kept.any(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))", "kept = kept.all(axis=tuple(range(len(batch[i]) + len(rest), ranks[i])))"),
+            ("np.asarray(kept.any(axis=summed))", "np.asarray(kept.all(axis=summed))"),
             ("masks[0].any(axis=tuple(eqn.params", "masks[0].all(axis=tuple(eqn.params"),
         ],
     ),
