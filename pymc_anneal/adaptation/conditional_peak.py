@@ -19,8 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.adaptation.particles import evaluate
 from pymc_anneal.base.batches import map_batches
-from pymc_anneal.base.contracts import log_density_and_gradient
+from pymc_anneal.base.contracts import LogTerms, log_density_and_gradient
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.paths.geometric import GeometricPath
 
@@ -80,7 +81,8 @@ class ConditionalDensity:
     def log_density(self, position: np.ndarray) -> np.ndarray:
         """Return the log density, shape ``(m,)``; NaN counts as zero."""
         self.evaluations += len(position)
-        found = map_batches(partial(_log_density, self.path), position, BATCH)
+        terms: LogTerms = map_batches(partial(evaluate, self.path), position, BATCH)
+        found = np.asarray(terms.log_posterior)
         return np.where(np.isnan(found), -np.inf, found)
 
     def peaks(self, position: np.ndarray) -> Peaks:
@@ -126,12 +128,6 @@ def _eigen(curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the magnitudes of the eigenvalues, and the eigenvectors as columns."""
     values, vectors = np.linalg.eigh(curvature)
     return np.maximum(np.abs(values), _LEAST_CURVATURE), vectors
-
-
-@forgettable
-@jax.jit
-def _log_density(path: GeometricPath, position: jax.Array) -> jax.Array:
-    return path.evaluate(jnp.asarray(position)).log_posterior
 
 
 @forgettable

@@ -57,8 +57,6 @@ class Configurations:
         Log of the mass of all that were found, in nats; at most that of the evidence.
     number : int
         Configurations that were weighed.
-    climbs : int
-        Draws of the prior from which the search climbed.
     pairs : bool
         Whether all pairs of entries were tried.
     every : bool
@@ -72,7 +70,6 @@ class Configurations:
     log_evidence: float
     mcse: float
     number: int
-    climbs: int
     pairs: bool
     every: bool
     complete: bool
@@ -109,13 +106,12 @@ def find_configurations(
     """
     rng = np.random.default_rng(seed)
     search = _Search(density, tuple(discrete), support, rng)
-    starts = _starts(density, draws, rng)
-    for start in starts:
+    for start in _starts(density, draws, rng):
         search.climb(start)
     if not search.best > -np.inf:
         return None
     complete = search.spread()
-    return search.result(len(starts), complete)
+    return search.result(complete)
 
 
 def _starts(density: ConditionalDensity, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -262,7 +258,7 @@ class _Search:
         found = [*self.weigh(self.position[here] + jumps), best]
         return max(found, key=lambda number: self.log_mass[number])
 
-    def result(self, climbs: int, complete: bool) -> Configurations:
+    def result(self, complete: bool) -> Configurations:
         """Weigh the configurations with the most mass by importance sampling."""
         log_mass = np.array(self.log_mass)
         top = np.argsort(-log_mass)[:_COMPONENTS]
@@ -278,7 +274,6 @@ class _Search:
             log_evidence,
             mcse,
             number,
-            climbs,
             self.all_pairs,
             number == np.prod([high - low + 1.0 for low, high in self.support]),
             complete,

@@ -76,6 +76,11 @@ _LEAST_SHARE = 0.2
 _MAX_MODES = 8
 
 
+def may_have_mixture(compiled: CompiledModel) -> bool:
+    """Whether a mixture can be a reference of a model, and the prior is not the posterior."""
+    return compiled.ndim > 0 and compiled.has_likelihood and not compiled.lacking
+
+
 def fit_to_particles(
     compiled: CompiledModel,
     position: np.ndarray,

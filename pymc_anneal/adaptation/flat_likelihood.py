@@ -9,12 +9,11 @@ them more than once, while its gradient, the difference of the gradients at both
 is zero at all of them.
 """
 
-import jax
 import numpy as np
 
 from pymc_anneal.adaptation.particles import gradient_array
+from pymc_anneal.adaptation.support import compare_ends
 from pymc_anneal.base.contracts import Path, PyTree, Transition
-from pymc_anneal.base.programs import forgettable
 
 # Difference of two gradients that is rounding, relative to their size.
 _ROUNDING = 1e-14
@@ -51,7 +50,7 @@ def check_not_flat(
         return
     if any(part.moves_integers for part in transition.parts):  # the likelihood may vary by these
         return
-    ratio = np.asarray(jax.device_get(_ratio(path, terms)))
+    ratio = np.asarray(compare_ends(path, terms)[0])
     values = len(np.unique(ratio)) + int(edged and bool(np.isfinite(ratio).all()))
     steps = 1 < values <= _MOST_VALUES * len(ratio)
     if steps and _is_flat(path, position, np.isfinite(ratio)):
@@ -65,9 +64,3 @@ def _is_flat(path: Path, position: np.ndarray, possible: np.ndarray) -> bool:
     """Whether both ends of a path have the same gradients where the likelihood is not zero."""
     start, stop = (gradient_array(path, position, beta)[possible] for beta in (0.0, 1.0))
     return bool((np.abs(stop - start) <= _ROUNDING * np.abs(start)).all())
-
-
-@forgettable
-@jax.jit
-def _ratio(path: Path, terms: PyTree) -> jax.Array:
-    return path.log_ratio(terms, 0.0, 1.0)

@@ -155,7 +155,7 @@ def _check_found(inside: int, drawn: int) -> None:
 
 def _is_possible(path: Path, position: np.ndarray, terms: PyTree) -> np.ndarray:
     """Return where the likelihood is not zero, shape ``(n,)``; raise if it is no number."""
-    found = _compare_ends(path, terms)
+    found = compare_ends(path, terms)
     ratio, log_density = (np.asarray(part) for part in jax.device_get(found))
     nan = np.isnan(ratio) | np.isnan(log_density)
     if nan.any():
@@ -170,6 +170,6 @@ def _is_possible(path: Path, position: np.ndarray, terms: PyTree) -> np.ndarray:
 
 @forgettable
 @jax.jit
-def _compare_ends(path: Path, terms: PyTree) -> tuple[jax.Array, jax.Array]:
+def compare_ends(path: Path, terms: PyTree) -> tuple[jax.Array, jax.Array]:
     """Return the log ratio of target to reference and the log reference, shapes ``(n,)``."""
     return path.log_ratio(terms, 0.0, 1.0), path.log_density(terms, 0.0)

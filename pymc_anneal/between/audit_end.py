@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.fit_mixture import fit_to_particles
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles, may_have_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start, normalised
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
@@ -19,7 +19,6 @@ from pymc_anneal.evidence.mode_audit import audit_draws
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.conditional_normal import is_log_concave
 from pymc_anneal.paths.geometric import ReferencePath
-from pymc_anneal.pipeline.fitted_mixture import may_have_mixture
 
 # Particles to which the mixture is fitted, at least and for each coordinate.
 _PARTICLES, _PER_COORDINATE = 128, 4

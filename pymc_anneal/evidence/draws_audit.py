@@ -7,7 +7,7 @@ sampling (`mode_audit.py`), and the chains with each other.
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_mixture import fit_to_particles
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles, may_have_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, membership
 from pymc_anneal.base.arviz_compat import Container, draws_rhat, group, has_group
 from pymc_anneal.evidence.mean_ratio import MAX_RHAT
@@ -55,9 +55,7 @@ def look_for_missed_modes(
     Nothing is looked for where the posterior is known to be log-concave, or where no mixture can
     be fitted.
     """
-    if compiled.lacking or not (compiled.ndim and compiled.has_likelihood):
-        return []
-    if is_log_concave(compiled):
+    if not may_have_mixture(compiled) or is_log_concave(compiled):
         return []
     flat = draws.reshape(-1, draws.shape[2])
     count = min(len(flat), max(_FITTED, _PER_COORDINATE * compiled.ndim))

@@ -147,16 +147,11 @@ def split(
         if counted.evaluations >= max_evaluations or log_z == np.inf:
             complete = False
             break
-        order = np.lexsort((live.label, live.log_likelihood))
-        lower, upper = live.at(order[: len(order) // 2]), live.at(order[len(order) // 2 :])
-        off.append(_Off.of(lower, len(off), len(order)))
+        lower, upper = _halves(live)
+        off.append(_Off.of(lower, len(off), len(live)))
         log_z = np.logaddexp(log_z, logsumexp(off[-1].log_weight))
         beyond = beyond + 1 if _is_negligible(upper, log_z, len(off)) else 0
-        live = upper
-        if len(order) <= kept:
-            copies = upper.at(rng.permutation(len(upper))[: len(lower)])
-            level = float(lower.log_likelihood[-1]), float(lower.label[-1])
-            live = upper.joined(_moved(counted, copies, upper.position, level, rng))
+        live = _refilled(counted, lower, upper, kept, rng)
     off.append(_Off.of(live, len(off), len(live)))
     return _result(off, counted.evaluations, complete)
 
@@ -194,7 +189,7 @@ def reach(
     while (live.log_likelihood == 0).mean() < _INSIDE:
         if counted.evaluations >= max_evaluations or _is_stuck(live):
             return None
-        live = _halved(counted, live, kept, rng)
+        live = _refilled(counted, *_halves(live), kept, rng)
         levels += 1
     inside = live.log_likelihood == 0
     log_mass = float(np.log(inside.mean()) - levels * np.log(2))
@@ -206,13 +201,21 @@ def _is_stuck(live: "_Particles") -> bool:
     return bool(np.ptp(live.log_likelihood) == 0)
 
 
-def _halved(
-    counted: "_Counted", live: "_Particles", kept: int, rng: np.random.Generator
-) -> "_Particles":
-    """Take the lower half off, and replace it by moved copies of the upper if few are left."""
+def _halves(live: "_Particles") -> tuple["_Particles", "_Particles"]:
+    """Return the particles of lower and of higher likelihood, ties by their labels."""
     order = np.lexsort((live.label, live.log_likelihood))
-    lower, upper = live.at(order[: len(order) // 2]), live.at(order[len(order) // 2 :])
-    if len(order) > kept:
+    return live.at(order[: len(order) // 2]), live.at(order[len(order) // 2 :])
+
+
+def _refilled(
+    counted: "_Counted",
+    lower: "_Particles",
+    upper: "_Particles",
+    kept: int,
+    rng: np.random.Generator,
+) -> "_Particles":
+    """Replace the lower half by moved copies of the upper one, if few are left."""
+    if len(lower) + len(upper) > kept:
         return upper
     copies = upper.at(rng.permutation(len(upper))[: len(lower)])
     level = float(lower.log_likelihood[-1]), float(lower.label[-1])

@@ -126,7 +126,7 @@ def separate_terms(compiled: CompiledModel) -> SeparateTerms | None:
 @double_precision
 def is_long(compiled: CompiledModel) -> bool:
     """Whether the program of a density is so long that kernels of their own are not worth it."""
-    program = flat_program(lambda x: compiled.log_terms(x), np.zeros(compiled.ndim))
+    program = flat_program(compiled.log_terms, np.zeros(compiled.ndim))
     return len(program.jaxpr.eqns) > _MOST_OPERATIONS
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from pymc_anneal.adaptation.fit_mixture import fit_to_particles
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles, may_have_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.evidence.ais import ais, highest_log_evidence
@@ -16,7 +16,7 @@ from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.parents import likelihood_is_constant
 from pymc_anneal.pipeline.counted_run import ForwardStages
-from pymc_anneal.pipeline.fitted_mixture import may_have_mixture, ratio_to
+from pymc_anneal.pipeline.fitted_mixture import ratio_to
 from pymc_anneal.pipeline.hear_witnesses import (
     Draws,
     Hearing,

@@ -3,13 +3,14 @@
 from typing import Literal, TypeAlias
 
 from pymc_anneal.adaptation.configurations import Configurations
+from pymc_anneal.adaptation.fit_mixture import may_have_mixture
 from pymc_anneal.adaptation.fit_reference import laplace_reference
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.check_reference import check_agreement
-from pymc_anneal.pipeline.fitted_mixture import choose_mixture, may_have_mixture
+from pymc_anneal.pipeline.fitted_mixture import choose_mixture
 from pymc_anneal.pipeline.look_at_configurations import start_from_configurations
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, RunCandidate

@@ -64,11 +64,6 @@ _INCOMPLETE = "the search for modes took as long as the survey and went on findi
 _SHARE = 0.25
 
 
-def may_have_mixture(compiled: CompiledModel) -> bool:
-    """Whether a mixture can be a reference of a model, and the prior is not the posterior."""
-    return compiled.ndim > 0 and compiled.has_likelihood and not compiled.lacking
-
-
 def choose_mixture(
     session: Session,
     compiled: CompiledModel,
@@ -161,7 +156,7 @@ def _fit(
         built_from=surveyed,
         fitted=fitted,
         levels=levels,
-        unseen=share_unseen(compiled, further, particles),
+        unseen=share_unseen(session, compiled, further, particles),
         objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
     )
 

@@ -190,6 +190,7 @@ class Session:
                 bar.show(progress)
                 self.call_budget.check_pilot(name.lower(), progress)
 
+            whole = any(part.moves_integers for part in transition.parts)
             return run_pilot(
                 candidate.path,
                 transition,
@@ -198,11 +199,11 @@ class Session:
                 report,
                 max_evaluations,
                 effort,
-                candidate.draw_reference,
-                min(MOST, self.call_budget.draws),
-                self.settings.free_transition and self._is_smooth,
-                self._is_smooth and not any(part.moves_integers for part in transition.parts),
-                candidate.guide,
+                draw=candidate.draw_reference,
+                max_draws=min(MOST, self.call_budget.draws),
+                refuse_flat=self.settings.free_transition and self._is_smooth,
+                refuse_infinite=self._is_smooth and not whole,
+                guide=candidate.guide,
             )
 
         return self._stage(name, compute)

@@ -98,7 +98,9 @@ def draws_of(levels: Levels | None, number: int, seed: np.random.SeedSequence) -
     return np.asarray(levels.position[index])
 
 
-def share_unseen(compiled: CompiledModel, draws: np.ndarray | None, particles: np.ndarray) -> float:
+def share_unseen(
+    session: Session, compiled: CompiledModel, draws: np.ndarray | None, particles: np.ndarray
+) -> float:
     """Return the share of draws whose likelihood is above that of all particles of a survey.
 
     Of the same posterior it is about ``1 / len(particles)``. Where the likelihood jumps, as into a
@@ -108,4 +110,6 @@ def share_unseen(compiled: CompiledModel, draws: np.ndarray | None, particles: n
         return 0.0
     target = TargetDensity(GeometricPath(compiled.log_terms), len(particles))
     highest = np.asarray(target.evaluate(particles).log_likelihood).max()
-    return float((np.asarray(target.evaluate(draws).log_likelihood) > highest).mean())
+    higher = np.asarray(target.evaluate(draws).log_likelihood) > highest
+    session.meter.add("Levels", target.evaluations, 0.0)
+    return float(higher.mean())

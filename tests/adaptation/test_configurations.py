@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -14,6 +16,7 @@ import pymc_anneal as pma
 from pymc_anneal.adaptation import configurations
 from pymc_anneal.adaptation.conditional_peak import ConditionalDensity
 from pymc_anneal.adaptation.configurations import Configurations, find_configurations
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from tests import indicators
@@ -75,6 +78,14 @@ class TestPeaks:
         assert found.log_mass[0] == -np.inf
         assert np.isfinite(found.log_mass[1])
 
+    def test_nor_has_one_without_a_slope(self) -> None:
+        def terms(x: jax.Array) -> LogTerms:  # 0 / 0 in the gradient below 1
+            return LogTerms(-0.5 * x[1] ** 2, jnp.sqrt(jnp.maximum(x[1] - 1, 0.0)))
+
+        found = self.peaks(terms, [[0.0, 0.0], [0.0, 1.5]], (1,))
+        assert found.log_mass[0] == -np.inf
+        assert np.isfinite(found.log_mass[1])
+
 
 class TestSearch:
     @pytest.mark.parametrize("seed", range(3))
@@ -93,6 +104,11 @@ class TestSearch:
         monkeypatch.setattr(configurations._Search, "spread", lambda s: False)
         found = search_selection(start=[0, 0, 0, 0])
         assert found.log_evidence < indicators.log_evidence() - 2
+
+    def test_climbs_by_changes_of_two_do(self, monkeypatch) -> None:
+        monkeypatch.setattr(configurations._Search, "spread", lambda s: False)
+        found = search_selection(start=[0, 0, 0, 0])
+        assert found.log_evidence > indicators.log_evidence() - 0.5
 
     def test_the_budget_ends_it(self, monkeypatch) -> None:
         monkeypatch.setattr(configurations, "_MOST_PEAKS", 3)

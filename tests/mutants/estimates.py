@@ -24,7 +24,7 @@ ROWS: Rows = [
             ("tied = (self.log_likelihood == log_likelihood) & (self.label > label)", "tied = self.log_likelihood == log_likelihood"),
             ("beyond = beyond + 1 if _is_negligible(upper, log_z, len(off)) else 0", "beyond = beyond + 1"),
             ("np.sqrt(share @ variance)", "np.sqrt(0.05 * share @ variance)"),
-            ("if len(order) <= kept:", "if len(order) <= 4 * kept:"),
+            ("if len(lower) + len(upper) > kept:", "if len(lower) + len(upper) > 4 * kept:"),
             ("complete = False", "complete = True"),
         ],
     ),
@@ -267,7 +267,7 @@ ROWS: Rows = [
         "evidence/draws_audit",
         "tests/evidence/test_draws_audit.py",
         [
-            ("if is_log_concave(compiled):", "if False:"),
+            ("or is_log_concave(compiled):", "or False:"),
             ("_LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE", "False"),
             ('if verdict.status == "do not trust" else {}', "if False else {}"),
             ("look_for_missed_modes(compiled, draws, seed)", "()"),

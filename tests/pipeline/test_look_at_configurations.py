@@ -1,6 +1,7 @@
 """Configurations of discrete variables in a run: a bound below it, and a start."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -11,6 +12,9 @@ import pymc_anneal as pma
 from pymc_anneal.adaptation import configurations
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.pipeline import look_at_configurations as look
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.session import open_session
+from pymc_anneal.pipeline.settings import Settings
 from tests import indicators
 from tests.problems import ising
 
@@ -66,6 +70,25 @@ class TestStart:
         attrs = group(run(model), "evidence").attrs
         assert attrs["reference"] == "prior"
         assert "the configurations miss a part" in attrs["path_rejected_because"]
+
+    @pytest.mark.parametrize("complete", [True, False])
+    @pytest.mark.parametrize("objection", ["", "a hole"])
+    def test_when_it_is_taken(self, monkeypatch, complete: bool, objection: str) -> None:
+        target = ModelTarget(pma.compile_model(ising(2).build()))
+        prior = target.candidate()
+        position = prior.draw_reference(np.random.SeedSequence(1), 64)
+        pilot = SimpleNamespace(position=position)
+        monkeypatch.setattr(look, "survey", lambda *args: replace(prior, pilot=pilot))
+        monkeypatch.setattr(look, "pilot_of_fit", lambda *args: None)
+        hearing = SimpleNamespace(objection=objection)
+        monkeypatch.setattr(look, "hear_witnesses", lambda *args: hearing)
+        with open_session(target, Settings(50, 2), random_seed=1, progressbar=False) as session:
+            found = look.look_at_configurations(session, target.compiled)
+            found = replace(found, complete=complete)
+            choice = look.start_from_configurations(session, target.compiled, prior, None, found)
+        taken = complete and not objection
+        assert choice.chosen.reference == ("configurations" if taken else "prior")
+        assert bool(choice.rejected_because) != taken
 
     @pytest.mark.slow
     def test_an_unfinished_search_leads_to_the_prior(self, monkeypatch) -> None:
