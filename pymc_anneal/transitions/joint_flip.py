@@ -155,16 +155,15 @@ class JointFlip(Transition):
         count, n = len(self.coordinates), len(position)
         key_first, key_second, key_value = jax.random.split(key, 3)
         first = jax.random.randint(key_first, (n,), 0, count)
-        # In half of the moves, and where both are the same, the first changes alone.
+        # In half of the moves the first changes alone: the same one twice takes the last value.
         second = jax.random.randint(key_second, (n,), 0, 2 * count)
         second = jnp.where(second < count, second, first)
         uniform = jax.random.uniform(key_value, (2, n), position.dtype)
         coordinates = jnp.asarray(self.coordinates)
         low, size = jnp.asarray([(low, high - low + 1) for low, high in self.support]).T
         changed, columns = position, jnp.arange(position.shape[1])
-        changes = (first, jnp.ones(n, bool)), (second, second != first)
-        for (index, does), u in zip(changes, uniform, strict=True):
-            here = (columns == coordinates[index][:, None]) & does[:, None]
+        for index, u in zip((first, second), uniform, strict=True):
+            here = columns == coordinates[index][:, None]
             shift = 1 + jnp.floor(u * (size[index] - 1))
             value = low[index] + jnp.mod(
                 (position * here).sum(axis=1) - low[index] + shift, size[index]

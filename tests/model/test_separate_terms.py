@@ -48,6 +48,7 @@ class TestDependence:
             (lambda x: jnp.outer(x[:2], x[2:]).ravel(), rows("1010", "1001", "0110", "0101")),
             (lambda x: jnp.arange(5.0)[x[:2].astype(int)], rows("1000", "0100")),
             (lambda x: jnp.asarray(MATRIX)[x[:2].astype(int)].sum(axis=1), rows("1000", "0100")),
+            (lambda x: x[:2][x[2:].astype(int)], rows("1110", "1101")),
             (lambda x: jnp.cumsum(x)[:1], rows("1111")),  # no rule: on everything
             (lambda x: jax.nn.logsumexp(x.reshape(2, 2), axis=0), rows("1010", "0101")),
             (lambda x: jnp.sort(x[:2]), rows("1100", "1100")),

@@ -232,7 +232,7 @@ ROWS: Rows = [
         "transitions/joint_flip",
         "tests/transitions/test_joint_flip.py tests/transitions/test_discrete_invariance.py",
         [
-            ("(second, second != first)", "(second, second == second)"),
+            ("jnp.where(second < count, second, first)", "first"),
             ("shift = 1 + jnp.floor(u * (size[index] - 1))", "shift = 1 + jnp.floor(u * size[index])"),
             ("log_q[1] - log_q[0]", "log_q[0] - log_q[1]"),
             ("return log_scale - 0.5 * (z**2)", "return -0.5 * (z**2)"),

@@ -18,6 +18,7 @@ import pymc_anneal as pma
 from pymc_anneal.base.contracts import KernelState
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.separate_terms import SeparateTerms, separate_terms
+from pymc_anneal.transitions.by_class import can_move_by_class
 from tests.cases import compiled_take, start, take
 
 PARTICLES, BETA, LEVEL = 20_000, 0.7, 1e-6
@@ -182,3 +183,12 @@ def test_a_position_outside_is_not_reached() -> None:
     kernel = pma.DiscreteRandomWalk(range(6), 3.0, 2, 1.0, separate=separate_terms(compiled))
     position = compiled.sample_prior(np.random.SeedSequence(2), 200)
     assert (np.asarray(move(kernel, compiled, position).position) >= 0).all()
+
+
+def test_terms_with_rejected_nan_are_moved_one_by_one() -> None:
+    compiled, found = chain()
+    kernel, position = chain_kernel(found), np.zeros((2, 6))
+    for one, expected in ((compiled, True), (compiled.rejecting_nan, False)):
+        path = pma.GeometricPath(one.log_terms)
+        state = start(path, kernel, jax.random.key(0), position)
+        assert can_move_by_class(path, state) == expected
