@@ -131,7 +131,7 @@ def test_an_interrupted_run_keeps_the_finished_blocks(monkeypatch) -> None:
 def test_a_stop_before_the_first_result_loses_nothing(
     stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*arguments: object) -> None:
+    def stop(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(session, stage, stop)
@@ -140,7 +140,7 @@ def test_a_stop_before_the_first_result_loses_nothing(
 
 
 def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*arguments: object) -> None:
+    def stop(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(session, "run_pilot", stop)
