@@ -41,7 +41,7 @@ from pymc_anneal.paths.mixture_reference import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Share of the prior in a reference.
-_PRIOR_SHARE = 0.05
+PRIOR_SHARE = 0.05
 # Shares of the normal and the Student-t component of a mode before the weights are fitted.
 _SHARES = np.array([0.8, 0.2])
 # Draws of the mixture for its weights, and as many to measure it, for each particle of the survey:
@@ -116,14 +116,14 @@ def fit_to_particles(
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
     effort = surveyed or len(position)
-    search = _search(compiled, effort, evaluations) if searched else None
+    search = search_of(compiled, effort, evaluations) if searched else None
     size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)
     return fit_mixture(target, *found, draws=_DRAWS_PER_PARTICLE * effort, further=further)
 
 
-def _search(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
+def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
     """Return the effort of a search in the dimensions that may have several modes."""
     dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
@@ -183,7 +183,7 @@ def fit_mixture(
     if len(widen):
         mixture = _with_wider_component(mixture, np.asarray(widen))
     draws = draws or _DRAWS_PER_PARTICLE * len(position)
-    fitter = _Fitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
+    fitter = MixtureFitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
     climbs = 0
     # Without a draw in the support nothing tells a peak from the rest.
@@ -196,7 +196,7 @@ def fit_mixture(
 
 
 @dataclass(frozen=True)
-class _Fitter:
+class MixtureFitter:
     """Fits of mixtures to the same particles, shape ``(n, d)``.
 
     The first components of each mixture are those of modes; wider ones follow, if there are any.
@@ -217,7 +217,7 @@ class _Fitter:
         """
         seed_fit, seed_check = seed.spawn(2)
         target = self.target
-        start = ReferencePath(target.path.log_terms, mixture, _PRIOR_SHARE)
+        start = ReferencePath(target.path.log_terms, mixture, PRIOR_SHARE)
         draws = draw_start(start, self.draw_prior)(seed_fit, self.draws)
         floor = np.full(len(mixture.weight), _LEAST_SHARE)
         floor[2 * modes : 2 * (modes + self.wide)] = 1.0

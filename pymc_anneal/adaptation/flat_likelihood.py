@@ -19,7 +19,7 @@ from pymc_anneal.base.contracts import Path, PyTree, Transition
 _ROUNDING = 1e-14
 # Number of values, as a share of the draws, above which the likelihood has no steps: one that
 # varies so little that the gradient of the prior hides its own takes another value at each draw.
-_MOST_VALUES = 0.5
+MOST_VALUES = 0.5
 
 
 class FlatLikelihoodError(ValueError):
@@ -52,7 +52,7 @@ def check_not_flat(
         return
     ratio = np.asarray(compare_ends(path, terms)[0])
     values = len(np.unique(ratio)) + int(edged and bool(np.isfinite(ratio).all()))
-    steps = 1 < values <= _MOST_VALUES * len(ratio)
+    steps = 1 < values <= MOST_VALUES * len(ratio)
     if steps and _is_flat(path, position, np.isfinite(ratio)):
         raise FlatLikelihoodError(
             f"The gradient of the log likelihood is zero at all of {len(ratio)} draws of the "

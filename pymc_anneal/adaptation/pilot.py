@@ -131,7 +131,12 @@ class Pilot:
 
     @property
     def log_z_mcse(self) -> float:
-        """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing."""
+        """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing.
+
+        NaN if no particles were moved.
+        """
+        if not len(self.position):
+            return np.nan
         increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)
         return float(np.sqrt(increments.sum() / len(self.position)))
 

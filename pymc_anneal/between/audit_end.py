@@ -17,7 +17,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.evidence.mode_audit import audit_draws
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.conditional_normal import is_log_concave
+from pymc_anneal.model.log_concavity import is_log_concave_model
 from pymc_anneal.paths.geometric import ReferencePath
 
 # Particles to which the mixture is fitted, at least and for each coordinate.
@@ -62,7 +62,7 @@ def audit_end(
     weight = normalised(log_weight)
     count = max(_PARTICLES, _PER_COORDINATE * compiled.ndim)
     index = np.random.default_rng(seed_pick).choice(len(weight), size=count, p=weight)
-    log_concave = is_log_concave(compiled)
+    log_concave = is_log_concave_model(compiled.model)
     fitted = fit_to_particles(compiled, position[index], seed_fit, log_concave=log_concave)
     doubts = audit_draws(fitted, position, weight).doubts(
         compiled, "the run between the models missed it; compare the evidences of two runs"

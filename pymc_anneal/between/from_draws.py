@@ -33,8 +33,8 @@ from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.execution.blocks import AnnealedRun, make_blocks
 from pymc_anneal.pipeline.counted_run import ForwardStages, build_schedule, path_lengths
 from pymc_anneal.pipeline.reverse import anneal_back
-from pymc_anneal.pipeline.run import pilot_required
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.settings import pilot_required
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.pipeline.trial import plan_run
 

@@ -14,7 +14,7 @@ from pymc_anneal.evidence.mean_ratio import MAX_RHAT
 from pymc_anneal.evidence.mode_audit import audit_draws, describe_position
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.conditional_normal import is_log_concave
+from pymc_anneal.model.log_concavity import is_log_concave_model
 
 # Draws to which a mixture is fitted, at least and for each coordinate.
 _FITTED, _PER_COORDINATE = 128, 4
@@ -55,7 +55,7 @@ def look_for_missed_modes(
     Nothing is looked for where the posterior is known to be log-concave, or where no mixture can
     be fitted.
     """
-    if not may_have_mixture(compiled) or is_log_concave(compiled):
+    if not may_have_mixture(compiled) or is_log_concave_model(compiled.model):
         return []
     flat = draws.reshape(-1, draws.shape[2])
     count = min(len(flat), max(_FITTED, _PER_COORDINATE * compiled.ndim))

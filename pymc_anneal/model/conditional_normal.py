@@ -268,9 +268,3 @@ def conditional_coordinates(compiled: CompiledModel) -> ConditionalCoordinates |
         return None
     coordinates = ConditionalCoordinates(compiled, predictor)
     return coordinates if coordinates.work <= _MOST_WORK else None
-
-
-def is_log_concave(compiled: CompiledModel) -> bool:
-    """Whether all variables are latent normal ones, in which the likelihood is log-concave."""
-    found = conditional_coordinates(compiled)
-    return found is not None and len(found.unimodal_columns) == compiled.ndim

@@ -14,6 +14,7 @@ from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.log_concavity import is_log_concave_model
 from pymc_anneal.model.parents import likelihood_is_constant
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import ratio_to
@@ -137,7 +138,9 @@ def say_what_was_not_examined(
 ) -> str:
     """Say which modes nothing has looked for; "" if there is nothing to find."""
     compiled = target.compiled
-    one_mode = len(compiled.unimodal_columns) == compiled.ndim
+    one_mode = len(compiled.unimodal_columns) == compiled.ndim or is_log_concave_model(
+        compiled.model
+    )
     if one_mode or not compiled.has_likelihood or likelihood_is_constant(compiled.model):
         return ""
     if fitted is None:

@@ -38,6 +38,7 @@ from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import pilot_of_fit
 from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.start import Request, Start
 from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
@@ -112,32 +113,27 @@ def _support(variable: FreeVariable) -> tuple[tuple[float, float], ...]:
     return variable.support or ((-np.inf, np.inf),) * (variable.stop - variable.start)
 
 
-def start_from_configurations(
+def start_from_configurations(session: Session, request: Request) -> Start | None:
+    """Return the start from a mixture over configurations, or from the prior if it misses any.
+
+    None if another reference is asked for, or there are no configurations.
+    """
+    found, compiled = request.configurations, request.target.compiled
+    if request.options.reference != "auto" or found is None:
+        return None
+    transition = request.options.transition
+    choice = _choose(session, compiled, request.target.candidate(), transition, found)
+    return Start(request.target, transition, choice)
+
+
+def _choose(
     session: Session,
     compiled: CompiledModel,
     prior: RunCandidate,
     transition: Transition,
     found: Configurations,
 ) -> Choice:
-    """Choose between the prior and a mixture over configurations.
-
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    compiled
-        The model.
-    prior
-        The run from the prior along the geometric path.
-    transition
-        The transition, for the survey.
-    found
-        The configurations.
-
-    Returns
-    -------
-    Choice
-    """
+    """Choose between the prior and a mixture over configurations, by the particles of a survey."""
     if not found.complete:
         reason = "configurations of the discrete variables beyond those weighed hold a part"
         return Choice(prior, {}, reason)

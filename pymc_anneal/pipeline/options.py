@@ -8,8 +8,8 @@ import numpy as np
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import GeometricChoice
-from pymc_anneal.pipeline.choose_reference import ReferenceName
 from pymc_anneal.pipeline.path_choice import PathChoice
+from pymc_anneal.pipeline.reference_argument import ReferenceName
 from pymc_anneal.pipeline.reverse_start import ReverseStart
 
 

@@ -1,7 +1,7 @@
 """One call, from top to bottom.
 
-    choose reference and path  ->  pilot  ->  trial, plan  ->  counted run  ->  reverse run
-                               ->  mode audit
+    choose start and path  ->  pilot  ->  trial, plan  ->  counted run  ->  reverse run
+                           ->  mode audit
 
 Only the choices and the pilot adapt. Whatever is counted runs with a frozen schedule and frozen
 kernels on random streams of its own, so that the estimate of Z is unbiased.
@@ -14,7 +14,6 @@ import xarray as xr
 from pymc_anneal.adaptation.configurations import Configurations
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError
-from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.evidence.ais import highest_log_evidence
 from pymc_anneal.evidence.witness import Witness
@@ -29,9 +28,7 @@ from pymc_anneal.pipeline.audit import (
     say_what_was_not_examined,
     witnesses_of,
 )
-from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
-from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
-from pymc_anneal.pipeline.choose_reference import choose_reference, is_surveyed
+from pymc_anneal.pipeline.choose_start import choose_start
 from pymc_anneal.pipeline.choose_transition import choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
@@ -48,11 +45,9 @@ from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
 from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.session import Session, explaining_nan
-from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.settings import pilot_required
 from pymc_anneal.pipeline.target import Choice, RunCandidate, Target
 from pymc_anneal.pipeline.trial import plan_run
-from pymc_anneal.pipeline.walk_at_edges import walk_at_edges
-from pymc_anneal.schedules.named import FromPilot
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ class Stages:
 
 
 def run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
-    """Choose reference and path for a model, then run all stages.
+    """Choose start and path for a model, then run all stages.
 
     A likelihood of flat steps has no gradient to move by: the model runs as one without gradients.
 
@@ -137,40 +132,18 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
 
 
 def _run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
-    """Choose reference and path for a model, then run all stages."""
-    transition, reference = options.transition, options.reference
-    free = _reference_is_free(session.settings, options)
-    if not free:
-        reference = "prior" if reference == "auto" else reference
-    has_survey = free and is_surveyed(reference, target.compiled)
-    _check_audit(session, target, has_survey)
-    surveyed = None
-    if has_survey:
-        target, surveyed = choose_coordinates(session, target, transition)
-        session = replace(session, target=target)
-        if surveyed is not None:
-            surveyed, transition = walk_at_edges(session, target, surveyed, transition)
-    with explaining_nan(target), explaining_infinite(target):
+    """Choose start and path for a model, then run all stages."""
+    with explaining_nan(target):
         found = look_at_configurations(session, target.compiled)
-        references = choose_reference(
-            session, target.compiled, target.candidate(), transition, reference, surveyed, found
-        )
-        first, draws, back = references.chosen, options.moments_from, options.reverse_from
-        paths = options.path.build(session, first, transition, draws)
-        stages = run_candidate(session, paths.chosen, transition, references, paths, back)
+    start = choose_start(session, target, options, found)
+    session, target = replace(session, target=start.target), start.target
+    with explaining_nan(target), explaining_infinite(target):
+        first, transition = start.choice.chosen, start.transition
+        paths = options.path.build(session, first, transition, options.moments_from)
+        back = options.reverse_from
+        stages = run_candidate(session, paths.chosen, transition, start.choice, paths, back)
         stages = replace(stages, configurations=found)
         return stages if stages.forward.run.interrupted else _audited(session, target, stages)
-
-
-def _check_audit(session: Session, target: ModelTarget, has_survey: bool) -> None:
-    """Raise if levels are asked for and nothing would use them."""
-    if session.settings.audit == "levels" and not has_survey and target.compiled.has_likelihood:
-        lacking, named = target.compiled.lacking, "`reference`, `path` or `transition`"
-        why = f"it takes {lacking}" if lacking else f"{named} leaves none"
-        raise ValueError(
-            "`audit='levels'` works beside a survey, to whose particles a reference is fitted; "
-            f"{why}. Leave out `audit`, or take 'auto' for the others and no `reverse_from`."
-        )
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
@@ -208,16 +181,6 @@ def _audited_by_configurations(session: Session, target: ModelTarget, stages: St
         witnesses=witnesses_by_configurations(found),
         limits=say_what_configurations_left_out(session, compiled, found, most),
     )
-
-
-def _reference_is_free(settings: Settings, options: Options) -> bool:
-    """Whether "auto" may choose a reference.
-
-    Not for reverse runs, for paths from the prior, or without a pilot.
-    """
-    geometric = isinstance(options.path, GeometricChoice | AutoPath)
-    there = options.reverse_from is None and geometric
-    return there and pilot_required(settings, options.transition)
 
 
 def run_candidate(
@@ -280,9 +243,3 @@ def _run_reverse(
     except KeyboardInterrupt:
         return None, True
     return reverse, reverse.run.interrupted
-
-
-def pilot_required(settings: Settings, transition: Transition) -> bool:
-    """Whether schedule, number of steps or transition come from a pilot."""
-    from_pilot = isinstance(settings.schedule, FromPilot)
-    return from_pilot or needs_pilot(transition) or settings.fixed_steps is None

@@ -58,6 +58,7 @@ class Seeds(NamedTuple):
     levels: np.random.SeedSequence
     configurations: np.random.SeedSequence
     transition: np.random.SeedSequence
+    tops: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":

@@ -5,7 +5,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from pymc_anneal.adaptation.tuning import needs_pilot
 from pymc_anneal.base.arguments import check_count, check_target
+from pymc_anneal.base.contracts import Transition
 from pymc_anneal.execution.blocks import even_block
 from pymc_anneal.execution.fingerprint import describe
 from pymc_anneal.schedules.named import FromPilot, Schedule
@@ -121,6 +123,12 @@ class Settings:
         if callable(self.schedule):  # its name, and a schedule that it returns
             values["schedule"] = (describe(self.schedule), self.schedule(16))
         return values
+
+
+def pilot_required(settings: Settings, transition: Transition) -> bool:
+    """Whether schedule, number of steps or transition come from a pilot."""
+    from_pilot = isinstance(settings.schedule, FromPilot)
+    return from_pilot or needs_pilot(transition) or settings.fixed_steps is None
 
 
 def check_audit(audit: Audit) -> Audit:

@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
 from pymc_anneal.base.caller import levels_to_caller
@@ -33,6 +34,7 @@ from pymc_anneal.pipeline.counted_run import (
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
+from pymc_anneal.transitions.stay import Stay
 
 # Trials at most; the law of the variance, 1/K, reaches any number of steps in two or three.
 _MAX_TRIALS = 5
@@ -45,6 +47,9 @@ _TRIAL_SHARE = 0.5
 # Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
 # the adaptation.
 _RUN_SHARE = 0.5
+# Share of the posterior draws of importance sampling that are copied by chance at most, and the
+# largest number of particles for each draw.
+_WITHOUT_COPIES, _LARGEST_POOL = 0.95, 4.0
 # Bounds on the variance of the log weights of a run from a fitted reference: tails that the fit
 # missed need a few steps, and below the lower bound a longer run gains nothing.
 _NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
@@ -64,6 +69,8 @@ def plan_run(
     trials : tuple of AnnealedRun
         Each longer than the one before; the plan follows from the last.
     """
+    if isinstance(pilot.transition, Stay):  # The fit has measured the weights themselves.
+        return plan_importance_sampling(session, candidate, pilot), ()
     kept = partial(session.log.stage, "Plan")
     fitted = None
     if _is_near(candidate):
@@ -106,6 +113,22 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     planned = max(1, int(min(wanted, affordable)))
     note = _describe_cut(session, replace(plan, steps=wanted), planned, plan.particles)
     return replace(plan, steps=planned, predicted_seconds=seconds * planned, note=note)
+
+
+def plan_importance_sampling(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
+    """Plan a run of one step, with particles enough for draws of the posterior without copies.
+
+    Systematic resampling copies a particle whose weight is above the mean of those drawn.
+    """
+    assert candidate.fitted is not None
+    plan = _make_plan(session, pilot, variance=candidate.fitted.discrepancy, steps=1, seconds=0.0)
+    log_u = candidate.fitted.log_ratio_draws
+    weight = normalised(log_u)
+    order = np.argsort(weight)
+    heavy = weight[order][np.searchsorted(np.cumsum(weight[order]), _WITHOUT_COPIES)]
+    pool = np.clip(heavy * len(weight), 1.0, _LARGEST_POOL)
+    draws = session.settings.draws * session.settings.chains
+    return replace(plan, steps=1, particles=max(plan.particles, int(np.ceil(pool * draws))))
 
 
 def _proposes_reference(pilot: Pilot) -> bool:

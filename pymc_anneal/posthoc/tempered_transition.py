@@ -37,8 +37,8 @@ from pymc_anneal.base.programs import forgettable
 from pymc_anneal.base.seeds import key_from_words
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.paths.references import Reference
-from pymc_anneal.pipeline.choose_reference import reference_candidate
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
+from pymc_anneal.pipeline.given_start import reference_candidate
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.schedules.validate import check_schedule, check_steps

@@ -22,9 +22,15 @@ from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import ReverseStart, check_not_resampled
-from pymc_anneal.pipeline.run import Stages, pilot_required, run_candidate
+from pymc_anneal.pipeline.run import Stages, run_candidate
 from pymc_anneal.pipeline.session import open_session
-from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
+from pymc_anneal.pipeline.settings import (
+    Resample,
+    Settings,
+    Steps,
+    pilot_required,
+    resolve_resample,
+)
 from pymc_anneal.rbm.exact import check_small
 from pymc_anneal.rbm.mean_field import mean_field_bound
 from pymc_anneal.rbm.model import RBM, uniform_reference

@@ -10,7 +10,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.draws_audit import judge_draws, look_for_missed_modes
-from pymc_anneal.model.conditional_normal import is_log_concave
+from pymc_anneal.model.log_concavity import is_log_concave_model
 from pymc_anneal.results.container import dataset
 
 SEED = np.random.SeedSequence(1)
@@ -63,7 +63,7 @@ class TestModes:
             mu = pm.Normal("mu", 0, 1)
             pm.Normal("y", mu, 1, observed=[0.3, 0.9])
         plain = pma.compile_model(model)
-        assert is_log_concave(plain)
+        assert is_log_concave_model(plain.model)
         monkeypatch.setattr("pymc_anneal.evidence.draws_audit.fit_to_particles", None)
         assert look_for_missed_modes(plain, np.zeros((4, 100, 1)), SEED) == []
 

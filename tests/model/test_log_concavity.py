@@ -10,9 +10,8 @@ from pytensor.graph.replace import graph_replace
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.conditional_normal import is_log_concave
 from pymc_anneal.model.linear_predictor import linear_predictor
-from pymc_anneal.model.log_concavity import is_log_concave_in
+from pymc_anneal.model.log_concavity import is_log_concave_in, is_log_concave_model
 
 COUNT, REAL, POSITIVE = np.array([1, 0, 3]), np.array([0.4, -2.0, 5.0]), np.array([0.4, 1.0, 3.0])
 BINARY, TRIALS = np.array([1, 0, 1]), np.array([1, 2, 5])
@@ -86,7 +85,7 @@ def test_a_comb_that_is_concave_at_draws_of_the_prior() -> None:
     assert found is not None
     at_zero = np.asarray(found.slope_along(np.zeros(6), np.zeros(6), np.ones(6))[1])
     assert (at_zero < 0).all()
-    assert not is_log_concave(compiled)
+    assert not is_log_concave_model(model)
 
 
 def test_the_predictor_may_be_any_ancestor() -> None:

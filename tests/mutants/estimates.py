@@ -267,7 +267,7 @@ ROWS: Rows = [
         "evidence/draws_audit",
         "tests/evidence/test_draws_audit.py",
         [
-            ("or is_log_concave(compiled):", "or False:"),
+            ("or is_log_concave_model(compiled.model):", "or False:"),
             ("_LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE", "False"),
             ('if verdict.status == "do not trust" else {}', "if False else {}"),
             ("look_for_missed_modes(compiled, draws, seed)", "()"),

@@ -16,7 +16,7 @@ from pymc_anneal.model.conditional_normal import (
     ConditionalModel,
     conditional_coordinates,
 )
-from pymc_anneal.pipeline import run as pipeline_run
+from pymc_anneal.pipeline import start_from_survey
 from pymc_anneal.pipeline.coordinates_given_data import largest_distance
 
 RESPONSE = np.array([6.0, -5.0, 4.0, 0.3, -0.2, 0.5, 0.1, -0.7, 0.4, 0.0, -0.3, 0.2])
@@ -62,7 +62,7 @@ def log_evidence_of(response: np.ndarray) -> float:
 def run(seed: int = 1):
     """Return a run with default settings, and the model in the coordinates chosen."""
     chosen = []
-    original = pipeline_run.choose_coordinates
+    original = start_from_survey.choose_coordinates
 
     def record(*arguments):
         target, surveyed = original(*arguments)
@@ -70,7 +70,7 @@ def run(seed: int = 1):
         return target, surveyed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline_run, "choose_coordinates", record)
+        patch.setattr(start_from_survey, "choose_coordinates", record)
         result = pma.sample_ais(model=horseshoe(), random_seed=seed, progressbar=False)
     return result, chosen[0]
 

@@ -1,4 +1,4 @@
-"""The default reference: a mixture fitted to a survey, or the prior if that is cheaper."""
+"""The start from a survey: a mixture fitted to it, or the prior if that is cheaper."""
 
 import numpy as np
 import pymc as pm
@@ -13,6 +13,8 @@ from pymc_anneal.base.arviz_compat import group
 from tests.adaptation.vague_regression import vague_regression
 from tests.model.discrete_model import discrete_model
 from tests.problems import by_name
+
+pytestmark = pytest.mark.usefixtures("long_road")
 
 
 def two_modes(share: float, d: int, distance: float) -> tuple[pm.Model, float]:

@@ -13,8 +13,10 @@ from pymc_anneal.adaptation import configurations
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.pipeline import look_at_configurations as look
 from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.pipeline.start import Request
 from tests import indicators
 from tests.problems import ising
 
@@ -85,7 +87,8 @@ class TestStart:
         with open_session(target, Settings(50, 2), random_seed=1, progressbar=False) as session:
             found = look.look_at_configurations(session, target.compiled)
             found = replace(found, complete=complete)
-            choice = look.start_from_configurations(session, target.compiled, prior, None, found)
+            request = Request(target, Options(pma.HMC()), True, found)
+            choice = look.start_from_configurations(session, request).choice
         taken = complete and not objection
         assert choice.chosen.reference == ("configurations" if taken else "prior")
         assert bool(choice.rejected_because) != taken

@@ -1,0 +1,287 @@
+"""Fit of a mixture at the tops of climbs from the prior, without annealed particles.
+
+The curvature at each top gives a normal density with the root ``S`` of its covariance, and by
+Laplace's method the mass
+
+    log Z_j = log f(m_j) + d/2 log 2 pi + log |S_j|.
+
+Draws of the mixture of all tops, by their importance weights, and a few trajectories from there are
+particles of the posterior, to three quarters of which a mixture is fitted (adaptive importance
+sampling: Oh & Berger 1992; Cappe et al. 2008). Nothing but density and gradient is compiled.
+
+A density is simple if nearly all climbs end at a few tops, the mixture is near to it by its own
+draws and by the particles that were held out, and a search (`peaks.py`) finds no further mode.
+There is no fit to any other: particles that are annealed see more of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from scipy.special import logsumexp
+
+from pymc_anneal.adaptation.climb import climb_together
+from pymc_anneal.adaptation.curvature import curvature, locate_by_curvature
+from pymc_anneal.adaptation.fit_mixture import PRIOR_SHARE, MixtureFitter, search_of
+from pymc_anneal.adaptation.fit_reference import scale_of_curvature
+from pymc_anneal.adaptation.fitted_reference import (
+    LEAST_ESS,
+    FittedReference,
+    discrepancy_of,
+    draw_start,
+    mixture_of,
+    normalised,
+)
+from pymc_anneal.adaptation.flat_likelihood import MOST_VALUES
+from pymc_anneal.adaptation.mixture_weights import log_ratio
+from pymc_anneal.adaptation.mode_mixture import ModeMixture
+from pymc_anneal.adaptation.peak_mass import Peak
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.adaptation.trajectories import move_by_trajectories
+from pymc_anneal.annealing.resampling import systematic
+from pymc_anneal.base.batches import COSTLY_BATCH
+from pymc_anneal.base.contracts import NanDensityError
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
+from pymc_anneal.paths.mixture_reference import Sampler
+from pymc_anneal.paths.references import GaussianReference
+
+# Climbs, a batch of a costly density; one is enough where the density is log-concave, and few
+# differ in length there. Calls of the gradient for them.
+_CLIMBS, _IF_LOG_CONCAVE, _MAX_CALLS = COSTLY_BATCH, 4, 100
+# Share of the climbs that may end elsewhere, and the largest number of tops.
+_ASTRAY, _MOST_TOPS = 0.05, 4
+# Shares of the normal and the Student-t component of a top before the weights are fitted: nothing
+# is known of its tails yet. Least share of a top.
+_SHARES, _LEAST_SHARE = np.array([0.6, 0.4]), 0.01
+# Rounds in which differences of the gradient find a scale; the factor up to which one is near
+# enough for them to be exact; and the one by which they shrink where they find no top: the
+# posterior may be 1e6 times narrower than the prior.
+_ROUNDS, _NEAR_SCALE, _SHRINK = 6, 100.0, 1e-2
+# Draws of the mixture for its weights, as many to measure it, and particles taken from them, of
+# which some are held out.
+_DRAWS, _PARTICLES, _HELD_OUT = 512, 320, 80
+# Trajectories of each particle; scale at a top that too few draws leave; share of effective draws
+# with which a mixture fits a log-concave density; particles that locate a component.
+_MOVES, _AT_TOP, _FITS, _LEAST_PARTICLES = 8, 0.5, 0.5, 16
+# Largest dimension: one normal density is seldom near in more, and a curvature takes 2 d gradients.
+_MAX_DIMENSIONS = 100
+# Discrepancy of a fit that is near: of its draws, 37 % are effective.
+NEAR = 1.0
+
+
+class Attempt(NamedTuple):
+    """A fit, or none.
+
+    Attributes
+    ----------
+    fitted : FittedReference or None
+        None if the posterior is not simple.
+    evaluations : int
+        Evaluations of gradient or density.
+    """
+
+    fitted: FittedReference | None
+    evaluations: int
+
+
+@double_precision
+def fit_at_tops(
+    compiled: CompiledModel, seed: np.random.SeedSequence, log_concave: bool = False
+) -> Attempt:
+    """Fit a mixture to a simple posterior.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    seed
+        Source of randomness.
+    log_concave
+        Whether the posterior is known to have one mode: nothing is searched.
+    """
+    target = TargetDensity(GeometricPath(compiled.log_terms), COSTLY_BATCH)
+    if not 0 < compiled.ndim <= _MAX_DIMENSIONS:
+        return Attempt(None, 0)
+    try:
+        with np.errstate(all="ignore"):  # a density of 1e300 is not simple
+            fitted = _fit_to_simple(compiled, target, seed, log_concave)
+    except NanDensityError:  # A survey will say where.
+        fitted = None
+    return Attempt(fitted, target.evaluations)
+
+
+def _fit_to_simple(
+    compiled: CompiledModel, target: TargetDensity, seed: np.random.SeedSequence, log_concave: bool
+) -> FittedReference | None:
+    """Climb, fit, and search for what the climbs have missed."""
+    seed_climb, seed_particles, seed_fit, seed_tails, seed_search = seed.spawn(5)
+    climbs = _IF_LOG_CONCAVE if log_concave else _CLIMBS
+    tops = find_tops(target, compiled.sample_prior, seed_climb, climbs)
+    if not tops:
+        return None
+    position, mixture = _particles_at(compiled, target, tops, seed_particles, log_concave)
+    held_out, particles = np.split(position, [_HELD_OUT])
+    fitter = MixtureFitter(target, particles, compiled.sample_prior, 0, _DRAWS)
+    found = fitter.fit(mixture, seed_fit, len(tops))
+    found = fitter.add_tails(_mixture_of(found), found, seed_tails)
+    if not _is_near(found, target, held_out):
+        return None
+    if not log_concave:
+        search = search_of(compiled, _PARTICLES, target.evaluations)
+        _, found = fitter.add_peaks(_mixture_of(found), found, seed_search, search)
+        if found.modes > len(tops) or not found.complete:
+            return None
+        climbs += search.starts
+    return replace(found, evaluations=target.evaluations, climbs=0 if log_concave else climbs)
+
+
+def find_tops(
+    target: TargetDensity, draw_prior: Sampler, seed: np.random.SeedSequence, climbs: int
+) -> list[Peak]:
+    """Climb from draws of the prior to the tops of a density.
+
+    Parameters
+    ----------
+    target
+        The density.
+    draw_prior
+        Draws from the prior.
+    seed
+        Source of randomness.
+    climbs
+        How many.
+
+    Returns
+    -------
+    list of Peak
+        The tops, the highest first, with their masses by Laplace's method; empty if the climbs end
+        at many, or too often at none, or the likelihood has flat steps.
+    """
+    seed_start, seed_spread = seed.spawn(2)
+    draws = draw_prior(seed_spread, _PARTICLES)
+    if not _varies(target, draws):
+        return []
+    spread, start = _spread(draws), draw_prior(seed_start, climbs)
+    end, value = climb_together(target.value_and_gradient, start, spread, _MAX_CALLS)
+    order = [i for i in np.argsort(-value) if np.isfinite(value[i])]
+    tops, astray = list[Peak](), 0
+    for i in order:
+        if any(_is_at(top, end[i]) for top in tops):
+            continue
+        scale = _scale_at(target, end[i], spread)
+        if scale is None:
+            astray += 1
+        else:
+            tops.append(_peak(end[i], float(value[i]), scale))
+        if len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order):
+            return []
+    return tops
+
+
+def _varies(target: TargetDensity, draws: np.ndarray) -> bool:
+    """Whether the likelihood is different at most draws: flat steps have no slope to climb."""
+    log_likelihood = np.asarray(target.evaluate(draws).log_likelihood)
+    possible = log_likelihood[np.isfinite(log_likelihood)]
+    return len(np.unique(possible)) > MOST_VALUES * len(possible)
+
+
+def _spread(draws: np.ndarray) -> np.ndarray:
+    """Return half the width of the bulk of the prior: its variance may be infinite."""
+    low, high = np.quantile(draws, [0.16, 0.84], axis=0)
+    return np.where(high > low, (high - low) / 2, 1.0)
+
+
+def _scale_at(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray | None:
+    """Return the scale of the curvature at a top, by differences in units of about this scale."""
+    for _ in range(_ROUNDS):
+        scale = scale_of_curvature(curvature(target, top, spread))
+        if scale is None:
+            spread = _SHRINK * spread
+            continue
+        own = np.linalg.norm(scale, axis=1)
+        if np.abs(np.log(own / spread)).max() < np.log(_NEAR_SCALE):
+            return scale
+        spread = own
+    return None
+
+
+def _peak(top: np.ndarray, value: float, scale: np.ndarray) -> Peak:
+    normal = GaussianReference(top, scale)
+    return Peak(normal, value - float(normal.log_density(top[None])[0]))
+
+
+def _is_at(top: Peak, position: np.ndarray) -> bool:
+    """Whether a position is no farther from a top than draws of its normal density are."""
+    (z,) = _standardised(top, position[None])
+    return bool(z @ z < len(position))
+
+
+def _standardised(top: Peak, position: np.ndarray) -> np.ndarray:
+    """Return positions in the coordinates of the normal density of a top, shape ``(n, d)``."""
+    centred = position - np.asarray(top.normal.mean)
+    return np.asarray(centred @ np.asarray(top.normal.whitening).T)
+
+
+def _mixture_at(tops: Sequence[Peak]) -> ModeMixture:
+    """Return a mixture with the components of all tops, weighted by their masses."""
+    log_mass = np.array([top.log_mass for top in tops])
+    share = np.maximum(np.exp(log_mass - logsumexp(log_mass)), _LEAST_SHARE)
+    weight = np.outer(share / share.sum(), _SHARES).ravel()
+    return ModeMixture.at([top.normal for top in tops], weight)
+
+
+def _mixture_of(found: FittedReference) -> ModeMixture:
+    return mixture_of(found.path).without_room()
+
+
+def _particles_at(
+    compiled: CompiledModel,
+    target: TargetDensity,
+    tops: Sequence[Peak],
+    seed: np.random.SeedSequence,
+    log_concave: bool,
+) -> tuple[np.ndarray, ModeMixture]:
+    """Return particles of the posterior, shape ``(n, d)``, and a mixture located by them.
+
+    Weighted draws of the mixture at the tops are moved on, since they do not know where it has no
+    mass. Under a log-concave density that it fits there is no such place.
+    """
+    seed_draws, seed_particles, seed_moves = seed.spawn(3)
+    mixture, highest = _mixture_at(tops), tops[0].normal
+    path = ReferencePath(compiled.log_terms, mixture, PRIOR_SHARE)
+    draws = draw_start(path, compiled.sample_prior)(seed_draws, _DRAWS)
+    weight = normalised(log_ratio(path, draws, target.evaluate_draws(draws)))
+    effective = 1 / np.square(weight).sum() if weight.any() else 0.0
+    if effective >= LEAST_ESS:
+        index = systematic(np.random.default_rng(seed_particles), weight, _PARTICLES)
+        start = draws[index]
+    else:  # Trajectories leave the top in all directions.
+        drawn = highest.sample(seed_particles, _PARTICLES)
+        start = np.asarray(highest.mean) + _AT_TOP * (drawn - np.asarray(highest.mean))
+    if log_concave and effective >= _FITS * _DRAWS:
+        return start, mixture
+    position = move_by_trajectories(target, start, highest, seed_moves, _MOVES)
+    return position, _located(target, position[_HELD_OUT:], tops)
+
+
+def _located(target: TargetDensity, particles: np.ndarray, tops: Sequence[Peak]) -> ModeMixture:
+    """Return a mixture with the components of all tops at the particles nearest to each."""
+    distance = [np.square(_standardised(top, particles)).sum(axis=1) for top in tops]
+    nearest, slope = np.argmin(distance, axis=0), target.gradient(particles)
+    share, normals = np.full(len(tops), _LEAST_SHARE), [top.normal for top in tops]
+    for i in range(len(tops)):
+        own = nearest == i
+        if own.sum() > _LEAST_PARTICLES:
+            share[i] = own.mean()
+            normals[i] = GaussianReference(*locate_by_curvature(target, particles[own], slope[own]))
+    return ModeMixture.at(normals, np.outer(share / share.sum(), _SHARES).ravel())
+
+
+def _is_near(found: FittedReference, target: TargetDensity, held_out: np.ndarray) -> bool:
+    """Whether a mixture is near to the posterior, by its draws and by held-out particles."""
+    beyond = log_ratio(found.path, held_out, target.evaluate(held_out))
+    return max(found.discrepancy, discrepancy_of(found.log_ratio_draws, beyond)) <= NEAR

@@ -1,0 +1,170 @@
+"""Mixtures fitted at the tops of climbs from the prior."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.fit_at_tops import _is_near, find_tops, fit_at_tops
+from pymc_anneal.adaptation.fit_mixture import MixtureFitter
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base import LogTerms
+
+D, PRIOR_SD = 3, 5.0
+
+
+def draw_prior(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, PRIOR_SD, (draws, D))
+
+
+def terms(log_likelihood: Any) -> Any:
+    def log_terms(x: jax.Array) -> LogTerms:
+        return LogTerms(jax.scipy.stats.norm.logpdf(x, 0, PRIOR_SD).sum(), log_likelihood(x))
+
+    return log_terms
+
+
+def two_modes(x: jax.Array) -> jax.Array:
+    each = jnp.stack([-0.5 * ((x - c) ** 2).sum() / s**2 for c, s in ((3.0, 1.0), (-3.0, 0.5))])
+    return jax.nn.logsumexp(each)
+
+
+def tops_of(log_likelihood: Any, climbs: int = 32) -> list:
+    target = TargetDensity(pma.GeometricPath(terms(log_likelihood)), 32)
+    return find_tops(target, draw_prior, np.random.SeedSequence(1), climbs)
+
+
+class TestTops:
+    def test_places_scales_and_masses(self) -> None:
+        # Of normal densities Laplace's mass is exact, as far as they do not overlap.
+        found = tops_of(two_modes)
+        precision = [1 / PRIOR_SD**2 + 1 / s**2 for s in (1.0, 0.5)]
+        places = [3.0 / precision[0], -3.0 / 0.25 / precision[1]]
+        order = np.argsort([-float(top.normal.mean[0]) for top in found])
+        assert len(found) == 2
+        for i, top in enumerate(found[j] for j in order):
+            np.testing.assert_allclose(top.normal.mean, places[i], rtol=1e-4)
+            np.testing.assert_allclose(
+                top.normal.scale, np.eye(D) / np.sqrt(precision[i]), atol=1e-4
+            )
+            s = (1.0, 0.5)[i]
+            total = s**2 + PRIOR_SD**2
+            exact = D * (np.log(s) - 0.5 * np.log(total) - 4.5 / total)
+            assert top.log_mass == pytest.approx(exact, abs=1e-3)
+
+    def test_a_posterior_a_million_times_narrower_than_the_prior(self) -> None:
+        (top,) = tops_of(lambda x: -0.5 * ((x - 1.0) ** 2).sum() / 5e-6**2)
+        np.testing.assert_allclose(np.diag(top.normal.scale), 5e-6, rtol=1e-3)
+
+    def test_many_tops_are_none(self) -> None:
+        assert tops_of(lambda x: -0.5 * (jnp.sin(3 * x) ** 2).sum() / 0.01) == []
+
+    def test_climbs_that_end_at_no_top_are_none(self) -> None:
+        def plain(x: jax.Array) -> jax.Array:  # The density is even outside of a ball.
+            squared = (x**2).sum()
+            return jnp.where(squared > 36.0, 0.5 * squared / PRIOR_SD**2, 5.0 - squared)
+
+        assert tops_of(plain) == []
+
+    def test_flat_steps_are_none(self) -> None:
+        assert tops_of(lambda x: jnp.where(x[0] > 1.0, 3.0, 0.0)) == []
+        assert len(tops_of(lambda x: jnp.where(x[0] > 1.0, 3.0, 1e-9 * x[0]))) > 0
+
+
+@dataclass
+class Model:
+    """What the fit takes of a compiled model."""
+
+    log_terms: Any
+    ndim: int = D
+    unimodal_columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    branches: None = None
+    sample_prior: Any = staticmethod(draw_prior)
+
+
+def fit(log_likelihood: Any, seed: int = 0, log_concave: bool = False) -> Any:
+    return fit_at_tops(Model(terms(log_likelihood)), np.random.SeedSequence(seed), log_concave)
+
+
+def skewed(x: jax.Array) -> jax.Array:
+    return (2 * x - jnp.exp(x)).sum()
+
+
+class TestFit:
+    def test_of_a_skewed_density(self) -> None:
+        found = fit(skewed).fitted
+        grid = np.linspace(-15, 6, 20_001)
+        log_density = 2 * grid - np.exp(grid) - 0.5 * (grid / PRIOR_SD) ** 2
+        norm = np.log(PRIOR_SD * np.sqrt(2 * np.pi))
+        exact = D * (np.log(np.trapezoid(np.exp(log_density), grid)) - norm)
+        assert found.modes == 1
+        assert found.discrepancy < 0.5
+        assert found.log_z == pytest.approx(exact, abs=0.1)
+        assert found.climbs >= 64
+
+    def test_of_two_modes(self) -> None:
+        found = fit(two_modes).fitted
+        assert found.modes == 2
+        assert found.discrepancy < 0.3
+
+    def test_a_log_concave_density_is_not_searched(self) -> None:
+        found, plain = fit(skewed, log_concave=True), fit(skewed)
+        assert found.fitted.climbs == 0
+        assert 3 * found.evaluations < plain.evaluations
+
+    def test_all_evaluations_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        spent: list[int] = []
+        for name in ("evaluate", "value_and_gradient"):
+            own = getattr(TargetDensity, name)
+
+            def counted(self: Any, position: np.ndarray, *rest: Any, _own: Any = own) -> Any:
+                spent.append(len(position))
+                return _own(self, position, *rest)
+
+            monkeypatch.setattr(TargetDensity, name, counted)
+        assert fit(skewed).evaluations == sum(spent)
+
+    def test_a_mode_that_the_search_finds_makes_it_none(self, monkeypatch) -> None:
+        # Two climbs cannot meet both modes of 32; the search from 320 draws does.
+        def rare(x: jax.Array) -> jax.Array:
+            near = -0.5 * (x**2).sum() / 4.0
+            far = 6.0 - 0.5 * ((x - 12.0) ** 2).sum()
+            return jnp.logaddexp(near, far)
+
+        seeds = range(4)
+        assert any(fit(rare, seed).fitted is None for seed in seeds)
+        skip = lambda self, mixture, found, *rest: (mixture, found)  # noqa: E731
+        monkeypatch.setattr(MixtureFitter, "add_peaks", skip)
+        kept = [fit(rare, seed).fitted for seed in seeds]
+        assert any(found is not None and found.modes == 1 for found in kept)
+
+    def test_held_out_particles_have_a_say(self) -> None:
+        target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
+        found, near = fit(skewed).fitted, draw_prior(np.random.SeedSequence(1), 80) / 10
+        assert _is_near(found, target, near)
+        # Four of 80 lie where the density is far above the mixture.
+        beyond = terms(lambda x: skewed(x) + jnp.where(x[0] > 4.0, 150.0, 0.0))
+        far = np.concatenate([near[4:], np.tile([5.0, 0.0, 0.0], (4, 1))])
+        assert not _is_near(found, TargetDensity(pma.GeometricPath(beyond), 32), far)
+
+    @pytest.mark.parametrize("ndim", [0, 101])
+    def test_other_dimensions(self, ndim: int) -> None:
+        model = Model(terms(skewed), ndim=ndim)
+        assert fit_at_tops(model, np.random.SeedSequence(0)) == (None, 0)
+
+    def test_nan_is_left_to_the_survey(self) -> None:
+        assert fit(lambda x: jnp.where(x[0] < 0, jnp.nan, skewed(x))).fitted is None
+
+
+def test_a_model_without_likelihood_at_the_draws_is_left_to_the_survey() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=2)
+        pm.Potential("far", pm.math.switch(x[0] > 7, 0.0, -np.inf))
+    found = fit_at_tops(pma.compile_model(model), np.random.SeedSequence(0))
+    assert found.fitted is None
