@@ -20,6 +20,7 @@ may be affine in other variables, the posterior is log-concave: it has one mode.
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
+from typing import Any
 
 import pymc as pm
 
@@ -34,7 +35,6 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Dot, Sum
 from pytensor.tensor.random import basic as distributions
-from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Reshape, SpecifyShape
 
 
@@ -145,8 +145,8 @@ def is_log_concave_in(rv: Variable, *eta: Variable) -> bool:
     *eta
         Its predictor, on which one of its parameters depends: one variable or several.
     """
-    operation = rv.owner.op
-    if not isinstance(operation, RandomVariable) or type(operation) not in _CONCAVE:
+    operation: Any = None if rv.owner is None else rv.owner.op
+    if type(operation) not in _CONCAVE:
         return False
     forms = [_form_of(v, eta) for v in operation.dist_params(rv.owner)]
     dependent = [i for i, form in enumerate(forms) if form is not Form.FREE]

@@ -1,5 +1,6 @@
 """Log-concavity of likelihoods in their predictor, proved from the graph."""
 
+import jax
 import numpy as np
 import pymc as pm
 import pytensor
@@ -95,3 +96,65 @@ def test_the_predictor_may_be_any_ancestor() -> None:
     assert is_log_concave_in(rv, inner)
     (other,) = graph_replace([rv], {inner: pm.math.sin(eta)})
     assert not is_log_concave_in(other, eta)
+
+
+def linear_model(**terms) -> pm.Model:
+    """Return a regression in which everything is affine, with further terms by their names."""
+    x = np.random.default_rng(3).normal(size=(4, 2))
+    with pm.Model() as model:
+        a, b = pm.Normal("a", 1.0, 2.0), pm.Laplace("b", 0, 1, shape=2)
+        c = pm.Normal("c", 2 * a - 1, 0.5, shape=2)
+        row = pm.math.stack([a, a + b[0], 1 - b[1], c.sum()])
+        eta = a + x @ b + pm.math.dot(x, c) + (x * b).sum(axis=1) + c[[0, 1, 1, 0]] + row
+        pm.Poisson("y", pm.math.exp(eta / 3), observed=[1, 0, 2, 3])
+        for name, term in terms.items():
+            term(name, a, b, c)
+    return model
+
+
+CONCAVE_TERMS = {
+    "none": {},
+    "another predictor": {"z": lambda n, a, b, c: pm.Normal(n, b[0] - a, 1.0, observed=0.3)},
+    "product of scales": {
+        "z": lambda n, a, b, c: pm.Exponential(n, pm.math.exp(a) * pm.math.exp(b[0]), observed=0.3)
+    },
+    "free of all": {"z": lambda n, a, b, c: pm.Potential(n, pt.constant(1.0))},
+}
+OTHER_TERMS = {
+    "potential": lambda n, a, b, c: pm.Potential(n, a**2),
+    "sum of scales": lambda n, a, b, c: pm.Poisson(
+        n, pm.math.exp(a) + pm.math.exp(b[0]), observed=2
+    ),
+    "sum over scales": lambda n, a, b, c: pm.Poisson(n, pm.math.exp(b).sum(), observed=2),
+    "product of locations": lambda n, a, b, c: pm.Normal(n, a * b[0], 1.0, observed=0.3),
+    "two forms side by side": lambda n, a, b, c: pm.Poisson(
+        n, pm.math.stack([pm.math.exp(a), b[0]]), observed=[1, 2]
+    ),
+    "scale of a prior": lambda n, a, b, c: pm.Normal(n, 0.0, pm.math.exp(a)),
+    "a transform": lambda n, a, b, c: pm.HalfNormal(n, 1.0),
+    "another prior": lambda n, a, b, c: pm.StudentT(n, 4),
+    "one of several": lambda n, a, b, c: pm.Normal(n, pm.math.sin(a) + b[0], 1.0, observed=0.3),
+}
+
+
+@pytest.mark.parametrize("name", CONCAVE_TERMS)
+def test_a_posterior_that_is_log_concave(name: str) -> None:
+    model = linear_model(**CONCAVE_TERMS[name])
+    assert is_log_concave_model(model)
+    compiled = pma.compile_model(model)
+    ends = np.random.default_rng(1).normal(size=(2, 64, compiled.ndim))
+    log_density = jax.vmap(lambda x: compiled.log_terms(x).log_posterior)
+    places = ends[0], ends.mean(axis=0), ends[1]
+    start, middle, stop = (np.asarray(log_density(x)) for x in places)
+    assert (middle >= (start + stop) / 2 - 1e-9).all()
+
+
+@pytest.mark.parametrize("name", OTHER_TERMS)
+def test_a_posterior_of_which_nothing_is_claimed(name: str) -> None:
+    assert not is_log_concave_model(linear_model(z=OTHER_TERMS[name]))
+
+
+def test_a_model_without_variables_has_no_mode() -> None:
+    with pm.Model() as model:
+        pm.Normal("y", 0, 1, observed=0.3)
+    assert not is_log_concave_model(model)

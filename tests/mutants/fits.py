@@ -4,6 +4,53 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "adaptation/fit_at_tops",
+        "tests/adaptation/test_fit_at_tops.py",
+        [
+            ("spread = _SHRINK * spread", "spread = spread"),
+            ("< np.log(_NEAR_SCALE)", "< np.inf"),
+            ("len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order)", "len(tops) > _MOST_TOPS"),
+            ("len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order)", "astray > _ASTRAY * len(order)"),
+            ("value - float(normal.log_density", "value + float(normal.log_density"),
+            ("if not _varies(target, draws):", "if False:"),
+            ("if found.modes > len(tops) or not found.complete:", "if False:"),
+            ("max(found.discrepancy, discrepancy_of(found.log_ratio_draws, beyond)) <= NEAR", "found.discrepancy <= NEAR"),
+            ("except NanDensityError:", "except ZeroDivisionError:"),
+            ("return Attempt(fitted, target.evaluations)", "return Attempt(fitted, 0)"),
+        ],
+    ),
+    (
+        "adaptation/trajectories",
+        "tests/adaptation/test_trajectories.py",
+        [
+            ("momentum = momentum + step / 2 * state.slope", "momentum = momentum + step * state.slope"),
+            ("(step if i < count - 1 else step / 2)", "step"),
+            ("energy += (np.square(momentum)", "energy -= (np.square(momentum)"),
+            ("return _State(z, value.copy(), slope @ scale)", "return _State(z, value.copy(), slope @ scale.T * 0.0)"),
+            ("< energy  # never", "< np.inf  # never"),
+        ],
+    ),
+    (
+        "pipeline/short_road",
+        "tests/pipeline/test_short_road.py",
+        [
+            ("settings.free_transition and", "True and"),
+            ("not settings.reject_nan and", ""),
+            ("settings.fixed_steps is not None or settings.stops", "settings.stops"),
+            ("settings.fixed_steps is not None or settings.stops", "settings.fixed_steps is not None"),
+            (' and settings.audit != "levels"', ""),
+            (' and request.options.reference == "auto"', ""),
+        ],
+    ),
+    (
+        "pipeline/trial",
+        "tests/pipeline/test_short_road.py",
+        [
+            ("particles=max(plan.particles, int(np.ceil(pool * draws)))", "particles=plan.particles"),
+            ("particles=max(plan.particles, int(np.ceil(pool * draws)))", "particles=int(np.ceil(pool * draws))"),
+        ],
+    ),
+    (
         "model/log_concavity",
         "tests/model/test_log_concavity.py",
         [
@@ -13,6 +60,12 @@ ROWS: Rows = [
             ("if len(dependent) != 1 or dependent[0] >= len(concave)", "if not dependent or dependent[0] >= len(concave)"),
             ("distributions.GammaRV: (set(), _SCALE)", "distributions.GammaRV: (_SCALE, _SCALE)"),
             ("forms.get(other) is Form.LOG_AFFINE", "True"),
+            ("operation in (ps.Add, ps.Sub) and forms == {Form.AFFINE}", "operation in (ps.Add, ps.Sub)"),
+            ("Form.AFFINE if before == [Form.AFFINE] else None", "before[0]"),
+            ("any(transforms[rv] is not None for rv in free)", "False"),
+            ("all(form is Form.FREE for form in rest)", "True"),
+            ("model.observed_RVs + model.potentials)", "model.observed_RVs)"),
+            ("before[0] if len(set(before)) == 1 else None", "before[0]"),
         ],
     ),
     (

@@ -75,6 +75,7 @@ def test_more_particles_for_a_smaller_error() -> None:
         {"audit": "levels"},
         {"nan": "reject"},
         {"reference": "pilot"},
+        {"steps": 4},
     ],
     ids=str,
 )
