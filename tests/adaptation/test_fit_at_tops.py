@@ -11,7 +11,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_at_tops import _is_near, find_tops, fit_at_tops
+from pymc_anneal.adaptation.fit_at_tops import _is_near, _scale_at, find_tops, fit_at_tops
 from pymc_anneal.adaptation.fit_mixture import MixtureFitter
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
@@ -59,18 +59,27 @@ class TestTops:
             assert top.log_mass == pytest.approx(exact, abs=1e-3)
 
     def test_a_posterior_a_million_times_narrower_than_the_prior(self) -> None:
-        (top,) = tops_of(lambda x: -0.5 * ((x - 1.0) ** 2).sum() / 5e-6**2)
+        # At six standard deviations from the top, the slope has hardly changed.
+        (top,) = tops_of(lambda x: -jnp.sqrt(1 + ((x - 1.0) / 5e-6) ** 2).sum())
         np.testing.assert_allclose(np.diag(top.normal.scale), 5e-6, rtol=1e-3)
+
+    def test_a_top_in_a_valley(self) -> None:
+        def spike(x: jax.Array) -> jax.Array:
+            return jnp.logaddexp(20 - 0.5 * (x**2).sum() / 5e-6**2, (x**2).sum())
+
+        target = TargetDensity(pma.GeometricPath(terms(spike)), 32)
+        scale = _scale_at(target, np.zeros(D), np.full(D, 50.0))
+        np.testing.assert_allclose(scale, 5e-6 * np.eye(D), atol=1e-8)
 
     def test_many_tops_are_none(self) -> None:
         assert tops_of(lambda x: -0.5 * (jnp.sin(3 * x) ** 2).sum() / 0.01) == []
 
     def test_climbs_that_end_at_no_top_are_none(self) -> None:
-        def plain(x: jax.Array) -> jax.Array:  # The density is even outside of a ball.
+        def bowl(x: jax.Array) -> jax.Array:  # Outside of a ball the density rises for ever.
             squared = (x**2).sum()
-            return jnp.where(squared > 36.0, 0.5 * squared / PRIOR_SD**2, 5.0 - squared)
+            return jnp.where(squared > 64.0, squared / PRIOR_SD**2, 5.0 - squared)
 
-        assert tops_of(plain) == []
+        assert tops_of(bowl) == []
 
     def test_flat_steps_are_none(self) -> None:
         assert tops_of(lambda x: jnp.where(x[0] > 1.0, 3.0, 0.0)) == []
