@@ -49,6 +49,7 @@ from .sampling.power_posterior import power_posterior
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
 from .sampling.sample_models import sample_models
+from .sampling.target import Target
 from .sampling.update import update
 from .schedules.fixed import (
     geometric_schedule,
@@ -107,6 +108,7 @@ __all__ = [
     "ReferencePath",
     "StepInfo",
     "StudentTReference",
+    "Target",
     "TemperedTransition",
     "Transition",
     "Tuning",

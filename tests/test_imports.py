@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "evidence.bridge_sampling": "model adaptation",
     "evidence.bridge_proposals": "model paths adaptation",
     "evidence.draws_audit": "model adaptation",
+    "evidence.given_density": "model paths",
     "evidence.mode_audit": "model adaptation",
     "evidence.posterior_density": "model paths",
     "adaptation": "base model paths transitions annealing",
@@ -73,8 +74,8 @@ USERS = {
     "matplotlib": "results",
     "pandas": "results posthoc sampling.calibrate",
     "platformdirs": "base.compilation_cache",
-    "pymc": "model adaptation.fit_reference evidence.bridge_sampling execution.fingerprint "
-    "pipeline results.compare_estimators sampling between nested posthoc",
+    "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
+    "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",
     "pytensor": "model execution.fingerprint between.constraints nested.prior_transform "
     "posthoc.null_point posthoc.prior_change",
     "rich": "execution.progress",
@@ -333,6 +334,7 @@ def test_cases_cover_every_export() -> None:
         "ModelComparison",
         "Path",
         "StepInfo",
+        "Target",
         "TemperedTransition",
         "Transition",
         "Tuning",

@@ -1,0 +1,28 @@
+"""Bugs in what answers the questions behind a number, and in targets made of functions."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "model/functions",
+        "tests/sampling/test_target.py::test_prior_transform",
+        [
+            ("0.5 * pt.erfc(-z / np.sqrt(2))", "0.5 * pt.erfc(-z)"),
+            ("_ABOVE_ZERO, _BELOW_ONE)", "_ABOVE_ZERO, 1.0)"),
+        ],
+    ),
+    (
+        "evidence/given_density",
+        "tests/evidence/test_given_density.py",
+        [
+            (" - pm.logp(pm.MvStudentT.dist(**start), x)", ""),
+            ("wrong = np.isnan(values) | np.isposinf(values)", "wrong = np.isposinf(values)"),
+            ("order == SMOOTH else (_NO_SEARCH,)", "order == SMOOTH else ()"),
+        ],
+    ),
+    (
+        "sampling/target",
+        "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
+        [("    _check_prior(log_prior, sample_prior, size)\n", "")],
+    ),
+]
