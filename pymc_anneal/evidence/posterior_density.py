@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.model.compile import CompiledModel
@@ -44,6 +45,20 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
         return values
 
     return evaluate
+
+
+@double_precision
+def log_likelihood(compiled: CompiledModel, x: np.ndarray) -> np.ndarray:
+    """Return the log likelihood at positions, shape ``(n, d)`` to ``(n,)``, in nats."""
+    path = GeometricPath(compiled.log_terms)
+    parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
+    return np.concatenate([np.asarray(_terms(path, part).log_likelihood) for part in parts])
+
+
+@forgettable
+@jax.jit
+def _terms(path: GeometricPath, x: jax.Array) -> LogTerms:
+    return path.evaluate(x)
 
 
 def in_batches(path: GeometricPath) -> LogDensity:

@@ -21,6 +21,17 @@ ROWS: Rows = [
         ],
     ),
     (
+        "results/decompose",
+        "tests/results/test_decompose.py",
+        [
+            ("_error(deviation - (weight - 1), size)", "_error(deviation, size)"),
+            ("_error(deviation - (weight - 1), size)", "_error(deviation + (weight - 1), size)"),
+            ("* log_weight.shape[1] / count", ""),
+            ("np.add.at(total, (np.arange(len(number))[:, None], number), value)", "total[np.arange(len(number))[:, None], number] = value"),
+            ("units = influence.reshape(len(influence), -1, size).sum(axis=2)", "units = influence.reshape(len(influence), -1, 1).sum(axis=2)"),
+        ],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],
