@@ -37,15 +37,18 @@ from .results.plot_path import (
     plot_ti_integrand,
 )
 from .results.plot_prior_sensitivity import plot_prior_sensitivity
+from .results.plot_robustness import plot_robustness
 from .results.plot_sensitivity import plot_sensitivity
 from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
 from .results.report import report
+from .results.robustness import Robustness
 from .results.sensitivity import power_sensitivity
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
+from .sampling.robustness import robustness
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
 from .sampling.sample_models import sample_models
@@ -106,6 +109,7 @@ __all__ = [
     "QPath",
     "RandomWalkMetropolis",
     "ReferencePath",
+    "Robustness",
     "StepInfo",
     "StudentTReference",
     "Target",
@@ -140,6 +144,7 @@ __all__ = [
     "plot_log_weights",
     "plot_path_velocity",
     "plot_prior_sensitivity",
+    "plot_robustness",
     "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
@@ -150,6 +155,7 @@ __all__ = [
     "prior_sensitivity",
     "rbm",
     "report",
+    "robustness",
     "salakhutdinov_murray_schedule",
     "sample_ais",
     "sample_bayes_factor",

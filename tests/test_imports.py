@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "results pipeline",
     "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
     "results pipeline between nested",
+    "sampling.robustness": "posthoc",
     "rbm": "base schedules transitions annealing evidence execution results pipeline.result "
     "pipeline.reverse_start pipeline.counted_run pipeline.run pipeline.session pipeline.settings "
     "pipeline.target",
@@ -72,7 +73,7 @@ USERS = {
     "filelock": "base.replaced_file",
     "lazy_loader": "__init__",
     "matplotlib": "results",
-    "pandas": "results posthoc sampling.calibrate",
+    "pandas": "results posthoc sampling.calibrate sampling.robustness",
     "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
     "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",
@@ -333,6 +334,7 @@ def test_cases_cover_every_export() -> None:
         "MAPEstimate",
         "ModelComparison",
         "Path",
+        "Robustness",
         "StepInfo",
         "Target",
         "TemperedTransition",
@@ -360,6 +362,7 @@ def test_cases_cover_every_export() -> None:
         "prior_sensitivity",
         "rbm",
         "report",
+        "robustness",
         "sample_ais",
         "sample_bayes_factor",
         "sample_models",

@@ -27,8 +27,39 @@ ROWS: Rows = [
             ("_error(deviation - (weight - 1), size)", "_error(deviation, size)"),
             ("_error(deviation - (weight - 1), size)", "_error(deviation + (weight - 1), size)"),
             ("* log_weight.shape[1] / count", ""),
-            ("np.add.at(total, (np.arange(len(number))[:, None], number), value)", "total[np.arange(len(number))[:, None], number] = value"),
-            ("units = influence.reshape(len(influence), -1, size).sum(axis=2)", "units = influence.reshape(len(influence), -1, 1).sum(axis=2)"),
+            (
+                "np.add.at(total, (np.arange(len(number))[:, None], number), value)",
+                "total[np.arange(len(number))[:, None], number] = value",
+            ),
+            (
+                "units = influence.reshape(len(influence), -1, size).sum(axis=2)",
+                "units = influence.reshape(len(influence), -1, 1).sum(axis=2)",
+            ),
+        ],
+    ),
+    (
+        "sampling/robustness",
+        "tests/sampling/test_robustness.py",
+        [
+            ("_variance(u[:, split:] - s)", "_variance(s)"),
+            (
+                "0.5 * _relative(log_ratio), _relative(log_density)",
+                "_relative(log_ratio), _relative(log_density)",
+            ),
+            (
+                "null.prior.log_mean - null.posterior.density.log_mean",
+                "null.posterior.density.log_mean - null.prior.log_mean",
+            ),
+            ("if others or not change.changed:", "if not change.changed:"),
+            ('return row["verdict"] != "trust", row', 'return row["verdict"] == "trust", row'),
+        ],
+    ),
+    (
+        "results/robustness",
+        "tests/sampling/test_robustness.py::test_summary_by_hand",
+        [
+            ('trusted = rows[rows["verdict"] == "trust"]', "trusted = rows"),
+            ("float(logsumexp(value) - np.log(len(value)))", "float(value.mean())"),
         ],
     ),
     (
