@@ -39,10 +39,12 @@ from .results.plot_path import (
 from .results.plot_prior_sensitivity import plot_prior_sensitivity
 from .results.plot_robustness import plot_robustness
 from .results.plot_sensitivity import plot_sensitivity
+from .results.plot_sequential import plot_design, plot_sequential
 from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
 from .results.report import report
 from .results.robustness import Robustness
 from .results.sensitivity import power_sensitivity
+from .results.sequential import Design, Sequential
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
@@ -52,6 +54,7 @@ from .sampling.robustness import robustness
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
 from .sampling.sample_models import sample_models
+from .sampling.sequential import design, sequential
 from .sampling.target import Target
 from .sampling.update import update
 from .schedules.fixed import (
@@ -86,6 +89,7 @@ __all__ = [
     "CompiledModel",
     "Composition",
     "CustomPath",
+    "Design",
     "DiscreteRandomWalk",
     "EvidenceWarning",
     "GaussianReference",
@@ -110,6 +114,7 @@ __all__ = [
     "RandomWalkMetropolis",
     "ReferencePath",
     "Robustness",
+    "Sequential",
     "StepInfo",
     "StudentTReference",
     "Target",
@@ -126,6 +131,7 @@ __all__ = [
     "constraint_bayes_factor",
     "decelerate",
     "default_transition",
+    "design",
     "find_map",
     "fit_reference",
     "from_sample_smc",
@@ -140,6 +146,7 @@ __all__ = [
     "plot_annealing",
     "plot_bounds",
     "plot_compare",
+    "plot_design",
     "plot_forward_reverse",
     "plot_log_weights",
     "plot_path_velocity",
@@ -148,6 +155,7 @@ __all__ = [
     "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
+    "plot_sequential",
     "plot_ti_integrand",
     "power_posterior",
     "power_schedule",
@@ -161,6 +169,7 @@ __all__ = [
     "sample_bayes_factor",
     "sample_models",
     "savage_dickey",
+    "sequential",
     "sigmoid_schedule",
     "summary",
     "update",

@@ -73,7 +73,7 @@ USERS = {
     "filelock": "base.replaced_file",
     "lazy_loader": "__init__",
     "matplotlib": "results",
-    "pandas": "results posthoc sampling.calibrate sampling.robustness",
+    "pandas": "results posthoc sampling.calibrate sampling.robustness sampling.sequential",
     "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
     "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",
@@ -334,7 +334,9 @@ def test_cases_cover_every_export() -> None:
         "MAPEstimate",
         "ModelComparison",
         "Path",
+        "Design",
         "Robustness",
+        "Sequential",
         "StepInfo",
         "Target",
         "TemperedTransition",
@@ -367,6 +369,8 @@ def test_cases_cover_every_export() -> None:
         "sample_bayes_factor",
         "sample_models",
         "savage_dickey",
+        "design",
+        "sequential",
         "summary",
         "update",
     }

@@ -41,7 +41,7 @@ def by_model():
     return compiled, container({"posterior": dataset(draws, ("chain", "draw"))})
 
 
-@pytest.mark.parametrize("method", ["normal", "warp3"])
+@pytest.mark.parametrize("method", ["normal", pytest.param("warp3", marks=pytest.mark.slow)])
 def test_same_bits_as_by_model(by_model, method: str) -> None:
     compiled, idata = by_model
     values = {k: v.to_numpy() for k, v in idata["posterior"].data_vars.items()}
@@ -61,7 +61,7 @@ def test_same_bits_as_by_model(by_model, method: str) -> None:
     assert other.log_evidence != expected.log_evidence
 
 
-@pytest.mark.parametrize("function", [log_density, in_numpy])
+@pytest.mark.parametrize("function", [log_density, pytest.param(in_numpy, marks=pytest.mark.slow)])
 def test_exact_value(function) -> None:
     found = pma.bridge_evidence(DRAWS, log_density=function, random_seed=1)
     assert found.log_evidence == pytest.approx(3.0, abs=4 * found.mcse)

@@ -63,6 +63,18 @@ ROWS: Rows = [
         ],
     ),
     (
+        "results/sequential",
+        "tests/sampling/test_sequential.py",
+        [
+            ('row["lower"] >= np.log(stop)', 'row["upper"] >= np.log(stop)'),
+            ("own & ~beaten", "own"),
+            (
+                "self.log_bayes_factor <= -np.log(self.threshold)",
+                "self.log_bayes_factor <= np.log(self.threshold)",
+            ),
+        ],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],

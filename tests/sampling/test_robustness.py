@@ -15,10 +15,11 @@ from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.posthoc.density_at_point import posterior_density_at
+from pymc_anneal.posthoc.prior_change import PriorChange
 from pymc_anneal.posthoc.savage_dickey import Densities
 from pymc_anneal.results.container import dataset
 from pymc_anneal.results.robustness import Robustness
-from pymc_anneal.sampling.robustness import _doubt, _joint_variance, _row
+from pymc_anneal.sampling.robustness import _check_change, _doubt, _joint_variance, _row
 from tests.repetitions import (
     REPETITIONS,
     SCALE,
@@ -39,6 +40,7 @@ def found() -> Robustness:
     return pma.robustness(jzs.exact_draws(2), {"delta": "r"}, SCALES, model=jzs.model(), max_runs=0)
 
 
+@pytest.mark.slow
 class TestTTest:
     def test_ten_scales(self, found) -> None:
         rows = found.table.loc["delta"]
@@ -137,8 +139,6 @@ def two_effects() -> pm.Model:
         ({"a": "vector"}, [1.0], "is an array"),
         ({"a": "r"}, [1.0, -2.0], "expected positive numbers"),
         ({"a": "r"}, {"b": [1.0]}, "expected positive numbers"),
-        ({"a": "r"}, [0.5], r"changes that of \['b'\]"),
-        ({"a": "unused"}, [0.5], "changes no prior"),
     ],
 )
 def test_errors(effects, scales, message: str) -> None:
@@ -187,3 +187,14 @@ def test_the_variance_of_both_parts_together() -> None:
     expected = (ratio / ratio.mean()).var() / 4 * (1 / 2000 + 1 / 2000)
     found = _joint_variance(log_ratio, log_ratio[:, 500:])
     assert found == pytest.approx(expected, rel=0.15)
+
+
+def test_a_scale_of_several_priors_or_of_none() -> None:
+    def change(*names: str) -> PriorChange:
+        return PriorChange(len, len, dict, names)
+
+    _check_change(change("a"), "a", "r")
+    with pytest.raises(ValueError, match=r"changes that of \['b'\]"):
+        _check_change(change("a", "b"), "a", "r")
+    with pytest.raises(ValueError, match="changes no prior"):
+        _check_change(change(), "a", "r")
