@@ -9,6 +9,7 @@ from .evidence.estimate import LogEvidence
 from .evidence.verdict import EvidenceWarning, Verdict
 from .execution.checkpoint import Checkpoint
 from .model.compile import CompiledModel, compile_model
+from .model.g_prior import g_prior
 from .paths.custom import CustomPath
 from .paths.geometric import GeometricPath, ReferencePath
 from .paths.mixture_reference import MixtureReference
@@ -48,6 +49,7 @@ from .results.sequential import Design, Sequential
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
+from .sampling.fractional_evidence import fractional_evidence
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
 from .sampling.robustness import robustness
@@ -134,7 +136,9 @@ __all__ = [
     "design",
     "find_map",
     "fit_reference",
+    "fractional_evidence",
     "from_sample_smc",
+    "g_prior",
     "geometric_schedule",
     "inclusion",
     "laplace_reference",

@@ -45,9 +45,9 @@ def plot_sequential(
         axis.annotate(f"stop for {name}", (rows[0], line), **where)
     axis.axhline(1, color="0.6", lw=0.8, zorder=0)
     axis.set_yscale("log")
-    axis.set_ylim(min(low.min(), 1 / found.stop) / 2, max(high.max(), found.stop) * 2)
+    axis.set_ylim(min(low.min(), 1 / found.stop) / 2, max(high.max(), found.stop) * 5)
     axis.set(xlabel="rows of data", ylabel=f"Bayes factor: {first} against {second}")
-    axis.legend(fontsize="small", loc="center left")
+    axis.legend(fontsize="small", loc="upper left", frameon=False)
     return axis
 
 

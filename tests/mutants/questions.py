@@ -75,6 +75,29 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/power_of_likelihood",
+        "tests/sampling/test_fractional_evidence.py::test_a_power_of_the_likelihood",
+        [
+            ("(power - 1) * total", "power * total"),
+            ("(*terms, *copy.potentials)", "terms"),
+            ("pt.switch(pt.isinf(total), -pt.inf, (power - 1) * total)", "(power - 1) * total"),
+        ],
+    ),
+    (
+        "model/g_prior",
+        "tests/sampling/test_fractional_evidence.py::TestGPrior",
+        [
+            ("centred = matrix - matrix.mean(axis=0)", "centred = matrix"),
+            ("np.sqrt(size) * inverse", "size * inverse"),
+            ("inverse * np.sign(np.diag(inverse))", "inverse"),
+        ],
+    ),
+    (
+        "sampling/fractional_evidence",
+        "tests/sampling/test_fractional_evidence.py::test_the_ratio_by_hand",
+        [("value - below), float(value + above)", "value - above), float(value + below)")],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],
