@@ -9,6 +9,7 @@ from .evidence.estimate import LogEvidence
 from .evidence.verdict import EvidenceWarning, Verdict
 from .execution.checkpoint import Checkpoint
 from .model.compile import CompiledModel, compile_model
+from .model.g_prior import g_prior
 from .paths.custom import CustomPath
 from .paths.geometric import GeometricPath, ReferencePath
 from .paths.mixture_reference import MixtureReference
@@ -37,18 +38,26 @@ from .results.plot_path import (
     plot_ti_integrand,
 )
 from .results.plot_prior_sensitivity import plot_prior_sensitivity
+from .results.plot_robustness import plot_robustness
 from .results.plot_sensitivity import plot_sensitivity
+from .results.plot_sequential import plot_design, plot_sequential
 from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
 from .results.report import report
+from .results.robustness import Robustness
 from .results.sensitivity import power_sensitivity
+from .results.sequential import Design, Sequential
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
+from .sampling.fractional_evidence import fractional_evidence
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
+from .sampling.robustness import robustness
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
 from .sampling.sample_models import sample_models
+from .sampling.sequential import design, sequential
+from .sampling.target import Target
 from .sampling.update import update
 from .schedules.fixed import (
     geometric_schedule,
@@ -82,6 +91,7 @@ __all__ = [
     "CompiledModel",
     "Composition",
     "CustomPath",
+    "Design",
     "DiscreteRandomWalk",
     "EvidenceWarning",
     "GaussianReference",
@@ -105,8 +115,11 @@ __all__ = [
     "QPath",
     "RandomWalkMetropolis",
     "ReferencePath",
+    "Robustness",
+    "Sequential",
     "StepInfo",
     "StudentTReference",
+    "Target",
     "TemperedTransition",
     "Transition",
     "Tuning",
@@ -120,9 +133,12 @@ __all__ = [
     "constraint_bayes_factor",
     "decelerate",
     "default_transition",
+    "design",
     "find_map",
     "fit_reference",
+    "fractional_evidence",
     "from_sample_smc",
+    "g_prior",
     "geometric_schedule",
     "inclusion",
     "laplace_reference",
@@ -134,13 +150,16 @@ __all__ = [
     "plot_annealing",
     "plot_bounds",
     "plot_compare",
+    "plot_design",
     "plot_forward_reverse",
     "plot_log_weights",
     "plot_path_velocity",
     "plot_prior_sensitivity",
+    "plot_robustness",
     "plot_running_evidence",
     "plot_schedule",
     "plot_sensitivity",
+    "plot_sequential",
     "plot_ti_integrand",
     "power_posterior",
     "power_schedule",
@@ -148,11 +167,13 @@ __all__ = [
     "prior_sensitivity",
     "rbm",
     "report",
+    "robustness",
     "salakhutdinov_murray_schedule",
     "sample_ais",
     "sample_bayes_factor",
     "sample_models",
     "savage_dickey",
+    "sequential",
     "sigmoid_schedule",
     "summary",
     "update",

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "evidence.bridge_sampling": "model adaptation",
     "evidence.bridge_proposals": "model paths adaptation",
     "evidence.draws_audit": "model adaptation",
+    "evidence.given_density": "model paths",
     "evidence.mode_audit": "model adaptation",
     "evidence.posterior_density": "model paths",
     "adaptation": "base model paths transitions annealing",
@@ -51,6 +52,7 @@ MAY_IMPORT = {
     "results pipeline",
     "sampling": "base schedules model paths transitions annealing evidence adaptation execution "
     "results pipeline between nested",
+    "sampling.robustness": "posthoc",
     "rbm": "base schedules transitions annealing evidence execution results pipeline.result "
     "pipeline.reverse_start pipeline.counted_run pipeline.run pipeline.session pipeline.settings "
     "pipeline.target",
@@ -71,10 +73,10 @@ USERS = {
     "filelock": "base.replaced_file",
     "lazy_loader": "__init__",
     "matplotlib": "results",
-    "pandas": "results posthoc sampling.calibrate",
+    "pandas": "results posthoc sampling.calibrate sampling.robustness sampling.sequential",
     "platformdirs": "base.compilation_cache",
-    "pymc": "model adaptation.fit_reference evidence.bridge_sampling execution.fingerprint "
-    "pipeline results.compare_estimators sampling between nested posthoc",
+    "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
+    "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",
     "pytensor": "model execution.fingerprint between.constraints nested.prior_transform "
     "posthoc.null_point posthoc.prior_change",
     "rich": "execution.progress",
@@ -332,7 +334,11 @@ def test_cases_cover_every_export() -> None:
         "MAPEstimate",
         "ModelComparison",
         "Path",
+        "Design",
+        "Robustness",
+        "Sequential",
         "StepInfo",
+        "Target",
         "TemperedTransition",
         "Transition",
         "Tuning",
@@ -347,7 +353,9 @@ def test_cases_cover_every_export() -> None:
         "constraint_bayes_factor",
         "find_map",
         "fit_reference",
+        "fractional_evidence",
         "from_sample_smc",
+        "g_prior",
         "inclusion",
         "laplace_reference",
         "log_bayes_factor",
@@ -358,10 +366,13 @@ def test_cases_cover_every_export() -> None:
         "prior_sensitivity",
         "rbm",
         "report",
+        "robustness",
         "sample_ais",
         "sample_bayes_factor",
         "sample_models",
         "savage_dickey",
+        "design",
+        "sequential",
         "summary",
         "update",
     }

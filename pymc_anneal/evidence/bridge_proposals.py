@@ -53,7 +53,7 @@ def from_normal(
     ``first``, to which the proposal is fitted, and ``second`` have shape ``(chains, draws, d)``.
     """
     ndim = first.shape[2]
-    centre, root = _mean_and_root(first.reshape(-1, ndim))
+    centre, root = mean_and_root(first.reshape(-1, ndim))
     log_target = _warped(log_density, centre, root, symmetric=symmetric)
     z = solve_triangular(root, (second - centre).reshape(-1, ndim).T, lower=True).T
     proposed = rng.standard_normal(z.shape)
@@ -61,7 +61,7 @@ def from_normal(
     return _log_ratio(log_target, proposed), log_reverse
 
 
-def _mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and Cholesky factor of the covariance of draws of shape ``(n, d)``."""
     covariance = np.atleast_2d(np.cov(x.T))
     try:

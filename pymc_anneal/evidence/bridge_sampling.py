@@ -15,7 +15,7 @@ draw, as resampling makes them, are moved next to each other: they then count as
 and no draw is in both halves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -36,6 +36,7 @@ from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
 from pymc_anneal.evidence.draws_audit import doubt_modes
 from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.given_density import checked_draws, given_density, stand_in
 from pymc_anneal.evidence.mean_ratio import MAX_RHAT
 from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
@@ -53,9 +54,10 @@ _LARGE_MEAN = 0.2
 
 @double_precision
 def bridge_evidence(
-    idata: Container,
+    idata: Container | np.ndarray,
     *,
     model: pm.Model | CompiledModel | None = None,
+    log_density: Callable[[Any], Any] | None = None,
     method: Method = "auto",
     target_mcse: float = 0.1,
     random_seed: Any = None,
@@ -65,12 +67,17 @@ def bridge_evidence(
 
     Parameters
     ----------
-    idata : InferenceData or DataTree
+    idata : InferenceData, DataTree or ndarray
         Result of :func:`pymc.sample` (or of :func:`sample_ais`) with a group ``posterior`` that
-        holds all free variables.
+        holds all free variables. With `log_density`, an array of shape ``(chains, draws, d)``.
     model : pymc.Model or CompiledModel, optional
         The model that was sampled, or the result of :func:`compile_model`. Default: the model on
         the context stack.
+    log_density : callable, optional
+        In place of a model: from a position, shape ``(d,)``, to the log of prior times likelihood
+        in nats, with all constants, as a number; in JAX or in NumPy. The positions should range
+        over all real numbers, as those of Stan's unconstrained parameters do; draws at an edge of
+        the support make the bridge less efficient.
     method : {"auto", "normal", "warp3", "mixture"}
         Proposal: "normal"; "warp3" for skewed posteriors, at twice the cost; "mixture" for several
         modes. "auto": the mixture if there is more than one mode, otherwise the normal one.
@@ -110,14 +117,26 @@ def bridge_evidence(
     --------
     >>> idata = pymc.sample(model=model)
     >>> pymc_anneal.bridge_evidence(idata, model=model)
+    >>> pymc_anneal.bridge_evidence(
+    ...     sampler.get_chain().swapaxes(0, 1), log_density=log_prob  # of emcee
+    ... )
     """
     if method not in get_args(Method):
         raise ValueError(f"Unknown `method` {method!r}; expected one of {list(get_args(Method))}.")
     check_target(target_mcse)
-    compiled = as_compiled(model)
-    compiled.require_normalised("Bridge sampling")
-    draws = grouped_draws(idata, compiled)
-    _check_size(draws.shape)
+    if log_density is None:
+        compiled = as_compiled(model)
+        compiled.require_normalised("Bridge sampling")
+        draws, density = grouped_draws(idata, compiled), log_posterior(compiled)
+        _check_size(draws.shape)
+    else:
+        if model is not None:
+            raise TypeError("Pass `model` or `log_density`, not both: each is the density.")
+        draws = checked_draws(idata)
+        _check_size(draws.shape)
+        density = given_density(log_density, draws.shape[2])
+        _check_density(density(draws[:, 0]))
+        compiled = stand_in(log_density, draws)
     seed = seed_sequence(random_seed)
     seed_fit, seed_mixture = seed.spawn(2)
     first, second = np.array_split(draws, [draws.shape[1] // 2], axis=1)
@@ -126,9 +145,8 @@ def bridge_evidence(
         if method == "mixture" or (method == "auto" and fitted.modes > 1):
             log_forward, log_reverse = from_mixture(compiled, fitted, second, seed_mixture)
         else:
-            rng, log_density = np.random.default_rng(seed), log_posterior(compiled)
-            symmetric = method == "warp3"
-            log_forward, log_reverse = from_normal(log_density, first, second, rng, symmetric)
+            rng, symmetric = np.random.default_rng(seed), method == "warp3"
+            log_forward, log_reverse = from_normal(density, first, second, rng, symmetric)
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
     doubts = doubt_modes(compiled, fitted, draws, "the chains missed it")

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 from pymc_anneal.model.compile import CompiledModel
@@ -33,17 +34,40 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
         From positions of shape ``(n, d)`` to values of shape ``(n,)``, in nats. It raises
         `ValueError` at the first density that is NaN or infinite, naming the term of the model.
     """
-    path = GeometricPath(compiled.log_terms)
+    in_parts = in_batches(GeometricPath(compiled.log_terms))
 
-    @double_precision
     def evaluate(x: np.ndarray) -> np.ndarray:
-        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-        values = np.concatenate([np.asarray(_batch(path, x)) for x in parts])
+        values = in_parts(x)
         if np.isnan(values).any():
             raise ValueError(compiled.explain_nan(x[np.isnan(values).argmax()]))
         if np.isposinf(values).any():
             raise ValueError("The posterior density is infinite at a draw: it is not a density.")
         return values
+
+    return evaluate
+
+
+@double_precision
+def log_likelihood(compiled: CompiledModel, x: np.ndarray) -> np.ndarray:
+    """Return the log likelihood at positions, shape ``(n, d)`` to ``(n,)``, in nats."""
+    path = GeometricPath(compiled.log_terms)
+    parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
+    return np.concatenate([np.asarray(_terms(path, part).log_likelihood) for part in parts])
+
+
+@forgettable
+@jax.jit
+def _terms(path: GeometricPath, x: jax.Array) -> LogTerms:
+    return path.evaluate(x)
+
+
+def in_batches(path: GeometricPath) -> LogDensity:
+    """Return the log density at the end of a path as a function of any number of positions."""
+
+    @double_precision
+    def evaluate(x: np.ndarray) -> np.ndarray:
+        parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
+        return np.concatenate([np.asarray(_batch(path, x)) for x in parts])
 
     return evaluate
 
@@ -66,10 +90,10 @@ def grouped_draws(idata: Container, compiled: CompiledModel) -> np.ndarray:
     ValueError
         As `posterior_draws`.
     """
-    return np.stack([_group_copies(chain) for chain in posterior_draws(idata, compiled)])
+    return np.stack([group_copies(chain) for chain in posterior_draws(idata, compiled)])
 
 
-def _group_copies(x: np.ndarray) -> np.ndarray:
+def group_copies(x: np.ndarray) -> np.ndarray:
     """Move copies of a draw, shape ``(n, d)``, to the place of one of them.
 
     Not of the first one: the first of many copies comes early, and the second half of a shuffled

@@ -38,7 +38,10 @@ class _Unsupported(NamedTuple):
 
 
 _IMPROPER = "the marginal likelihood is not defined"
-_PROPER = "Give it a proper prior, for example a wide pm.Normal or pm.HalfNormal"
+_PROPER = (
+    "Give it a proper prior, for example a wide pm.Normal or pm.HalfNormal; a Bayes factor that "
+    "does not depend on the width: fractional_evidence"
+)
 
 _FREE = (
     _Unsupported((FlatRV,), ValueError, f"has the improper prior pm.Flat: {_IMPROPER}", _PROPER),

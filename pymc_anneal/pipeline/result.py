@@ -65,6 +65,11 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     _check_weights(stages.forward.run.log_weight)
     run = _run_arrays(session, stages, seconds)
     drawn = draw_posterior(session, run.position, run.log_weight, run.population_size)
+    # The same seed draws the numbers of the particles.
+    number = np.broadcast_to(
+        np.arange(run.log_weight.shape[1])[:, None], (*run.log_weight.shape, 1)
+    )
+    copied = draw_posterior(session, number, run.log_weight, run.population_size)[:, :, 0]
     end = "posterior" if run.betas[-1] == 1 else "prior"
     posterior = _try_group(f"draws of the {end}", lambda: {end: session.target.posterior(drawn)})
     extra = _try_group(
@@ -75,7 +80,7 @@ def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     if stages.reverse:
         extra["reverse_annealing"] = annealing_dataset(_reverse_arrays(run, stages.reverse.run))
     attrs = library_attrs() | {"sampling_time": seconds}
-    return to_container(run, posterior, extra, attrs)
+    return to_container(run, posterior, extra, attrs, copied)
 
 
 def _try_group(name: str, build: Callable[[], dict[str, xr.Dataset]]) -> dict[str, xr.Dataset]:

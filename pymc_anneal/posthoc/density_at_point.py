@@ -58,11 +58,14 @@ class PointDensity(NamedTuple):
         Log mass of a ball around the point, by its densities.
     counted : MeanRatio
         The same by the share of the draws in it.
+    log_ratio : ndarray, shape (chains, n - n // 2)
+        What `density` averages, at the second half of the draws.
     """
 
     density: MeanRatio
     around: MeanRatio
     counted: MeanRatio
+    log_ratio: np.ndarray
 
     def verdict(self, remedy: str) -> Verdict:
         """Return whether to trust the density; `remedy` says what to do if one should not."""
@@ -117,13 +120,14 @@ def posterior_density_at(
     b, fitted = first[:, coordinates], log_ratio(first, log_density(first), value)
     log_w = max(_candidates(b, value), key=lambda w: effective_sample_size(w(b) + fitted))
     weight = log_w(second[:, coordinates])
-    density = mean_ratio((weight + log_ratio(second, at_second, value)).reshape(chains, -1))
+    at_point = (weight + log_ratio(second, at_second, value)).reshape(chains, -1)
     ball = _Ball.around(value, draws[:, :, coordinates].reshape(-1, len(value)))
     each = [weight + log_ratio(second, at_second, point) for point in ball.points()]
     return PointDensity(
-        density,
+        mean_ratio(at_point),
         _mean_over(np.array(each) + ball.log_volume, chains),
         _share(ball.contains(draws[:, :, coordinates])),
+        at_point,
     )
 
 

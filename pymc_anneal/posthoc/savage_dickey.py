@@ -11,7 +11,7 @@ of the prior is known, that of the posterior is a mean over draws (`posthoc/dens
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -26,7 +26,7 @@ from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.posthoc.density_at_point import posterior_density_at
+from pymc_anneal.posthoc.density_at_point import PointDensity, posterior_density_at
 from pymc_anneal.posthoc.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
@@ -91,17 +91,45 @@ def savage_dickey(
     >>> pymc_anneal.savage_dickey(idata, {"effect": 0}, model=model)
     """
     compiled = as_compiled(model)
+    found = densities_at(idata, compiled, null, seed_sequence(random_seed))
+    models = ("the model", f"the null ({_describe(null)})")
+    return replace(_factor(found.prior, found.posterior.density, found.verdict), models=models)
+
+
+class Densities(NamedTuple):
+    """The densities of prior and posterior at a null, and whether to trust their ratio.
+
+    Attributes
+    ----------
+    prior : MeanRatio
+    posterior : PointDensity
+    verdict : Verdict
+    draws : ndarray, shape (chains, n, d)
+        The draws, unconstrained.
+    """
+
+    prior: MeanRatio
+    posterior: PointDensity
+    verdict: Verdict
+    draws: np.ndarray
+
+
+def densities_at(
+    idata: Container,
+    compiled: CompiledModel,
+    null: Mapping[str, Any],
+    seed: np.random.SeedSequence,
+) -> Densities:
+    """Return the densities at a null; arguments and errors as of `savage_dickey`."""
     compiled.require_normalised("The Savage-Dickey ratio")
     point = locate_null(compiled, null)
     draws = grouped_draws(idata, compiled)
-    seed = seed_sequence(random_seed)
     prior = _prior_density(compiled, point, seed, draws)
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
     verdict = posterior.verdict("compare two models instead, each with its own run")
     of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
     found = combined_verdict({**of_draws, "ratio": verdict})
-    models = ("the model", f"the null ({_describe(null)})")
-    return replace(_factor(prior, posterior.density, found), models=models)
+    return Densities(prior, posterior, found, draws)
 
 
 def _describe(null: Mapping[str, Any]) -> str:

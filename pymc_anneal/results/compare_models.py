@@ -13,6 +13,7 @@ which keeps their asymmetry; intervals of probabilities come from normal draws o
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from pymc_anneal.base.data_hash import stored_data
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
 from pymc_anneal.results.bayes_factor import LogBayesFactor, factor_range, factor_text
+from pymc_anneal.results.decompose import decompositions
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 
@@ -85,6 +87,8 @@ def compare(
     results: Mapping[str, Container | LogEvidence],
     prior_odds: Mapping[str, float] | Sequence[float] | None = None,
     *,
+    decompose: bool = False,
+    models: Mapping[str, Any] | None = None,
     warnings: bool = True,
 ) -> ModelComparison:
     """Rank models by their evidence.
@@ -95,6 +99,12 @@ def compare(
         Results of :func:`sample_ais`, or evidences read from them, by name; of the same data.
     prior_odds : dict of str to float, or sequence of float, optional
         Prior odds of the models, up to a common factor. Default: equal.
+    decompose : bool
+        Whether to split each log evidence into ``fit``, the posterior mean of the log likelihood,
+        minus ``information``, the Kullback-Leibler divergence of the posterior from the prior.
+        Takes results of :func:`sample_ais`, and `models`.
+    models : dict of str to pymc.Model or CompiledModel, optional
+        The models by the names of `results`; their likelihoods are evaluated at the draws.
     warnings : bool
         Whether to warn if the verdict is not "trust".
 
@@ -141,11 +151,15 @@ def compare(
         raise ValueError(f"`results` is {found}, expected a dict of at least two results by name.")
     log_odds = resolve_log_odds(list(results), prior_odds)
     evidences = dict(sorted(read_evidences(results).items(), key=_order))
+    parts = decompositions(results, evidences, models or {}) if decompose else None
     best, second, *_ = evidences
     verdict = _verdict(evidences, best, second)
     if warnings:
         warn_unless_trusted(verdict, "comparison of models")
-    return ModelComparison(details=_details(evidences, log_odds), verdict=verdict)
+    details = _details(evidences, log_odds)
+    if parts is not None:
+        details = details.join(parts)
+    return ModelComparison(details=details, verdict=verdict)
 
 
 def _order(item: tuple[str, LogEvidence]) -> tuple[bool, float]:

@@ -1,10 +1,10 @@
 """The container of a run, from its arrays.
 
 Groups: ``posterior`` (equally weighted draws, resampled within each chain), ``sample_stats``
-(``log_marginal_likelihood`` of each chain), ``annealing`` (log weights of the particles, and the
-run by step), ``evidence`` (the estimate), ``ladder`` (the particles at some temperatures),
-``observed_data``, ``constant_data``. All variables are rectangular arrays of numbers; text is kept
-in attributes.
+(``log_marginal_likelihood`` of each chain, and the ``particle`` that each draw copies),
+``annealing`` (log weights of the particles, and the run by step), ``evidence`` (the estimate),
+``ladder`` (the particles at some temperatures), ``observed_data``, ``constant_data``. All variables
+are rectangular arrays of numbers; text is kept in attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -246,6 +246,7 @@ def to_container(
     draws: Mapping[str, xr.Dataset],
     extra: Mapping[str, xr.Dataset],
     attrs: Mapping[str, Any],
+    copied: np.ndarray | None = None,
 ) -> Container:
     """Assemble the container of a run.
 
@@ -258,6 +259,8 @@ def to_container(
         Further groups; empty ones are left out.
     attrs : mapping
         Attributes of all groups, beside the time.
+    copied : ndarray of int, shape (chains, draws), optional
+        Number of the particle of which each draw is a copy.
 
     Returns
     -------
@@ -268,6 +271,9 @@ def to_container(
         {"log_marginal_likelihood": ("chain", np.array(per_chain))},
         coords={"chain": np.arange(len(per_chain))},
     )
+    if copied is not None:
+        stats["particle"] = (("chain", "draw"), copied)
+        stats = stats.assign_coords(draw=np.arange(copied.shape[1]))
     groups = {
         **draws,
         "sample_stats": stats,

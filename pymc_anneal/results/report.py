@@ -23,8 +23,10 @@ from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 from pymc_anneal.results.plot_compare import plot_compare
 from pymc_anneal.results.plot_prior_sensitivity import plot_prior_sensitivity
+from pymc_anneal.results.plot_robustness import plot_robustness
 from pymc_anneal.results.plot_weights import plot_log_weights
 from pymc_anneal.results.report_sections import bayes_factors, method, probabilities
+from pymc_anneal.results.robustness import Robustness
 
 _STYLE = """
 body {font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;
@@ -54,7 +56,7 @@ def report(
     *,
     title: str = "Comparison of models",
     prior_odds: Mapping[str, float] | Sequence[float] | None = None,
-    sensitivity: pd.DataFrame | None = None,
+    sensitivity: pd.DataFrame | Robustness | None = None,
 ) -> Path:
     """Write a comparison of models as a self-contained web page.
 
@@ -69,8 +71,9 @@ def report(
         Heading of the page.
     prior_odds : dict of str to float, or sequence of float, optional
         Prior odds of the models, up to a common factor. Default: equal.
-    sensitivity : pandas.DataFrame, optional
-        Result of :func:`prior_sensitivity`, for a section with its plot and table.
+    sensitivity : pandas.DataFrame or Robustness, optional
+        Result of :func:`prior_sensitivity` or :func:`robustness`, for a section with its plot and
+        table; of the latter with one row for each effect.
 
     Returns
     -------
@@ -163,7 +166,9 @@ def _minute(moment: str) -> str:
     return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _sensitivity(table: pd.DataFrame) -> str:
+def _sensitivity(table: pd.DataFrame | Robustness) -> str:
+    if isinstance(table, Robustness):
+        return table._repr_html_() + _svg(plot_robustness(table)[0].figure)
     figure = plot_prior_sensitivity(table)[0].figure
     header = [*table.index.names, *table.columns]
     rows = [

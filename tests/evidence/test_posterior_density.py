@@ -63,7 +63,7 @@ def at_the_first_place(x: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def twin(monkeypatch) -> None:
-    monkeypatch.setattr(posterior_density, "_group_copies", at_the_first_place)
+    monkeypatch.setattr(posterior_density, "group_copies", at_the_first_place)
 
 
 def test_copies_are_side_by_side(model) -> None:

@@ -205,7 +205,7 @@ ROWS: Rows = [
         "tests/evidence/test_bridge_sampling.py::TestHalves tests/evidence/test_thresholds.py::TestBridge",
         [
             ("_fit(compiled, first.reshape(-1, compiled.ndim), seed_fit)", "_fit(compiled, draws.reshape(-1, compiled.ndim), seed_fit)"),
-            ("from_normal(log_density, first, second, rng", "from_normal(log_density, draws, second, rng"),
+            ("from_normal(density, first, second, rng", "from_normal(density, draws, second, rng"),
             ("if k > MAX_PARETO_K:", "if k > 1:"),
             ("factor = (mcse / target_mcse) ** 2", "factor = mcse / target_mcse"),
             ("terms.mean() > _LARGE_MEAN * terms.max()", "terms.mean() > _LARGE_MEAN"),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.mutants import estimates, fits, kernels, others
+from tests.mutants import estimates, fits, kernels, others, questions
 from tests.mutants.mutant import Mutant
 
 # Bugs that make no difference, or none that is worth a test, by name, with the reason.
@@ -19,7 +19,7 @@ _REASONS: dict[str, str] = {
 
 
 def _read() -> list[Mutant]:
-    parts = kernels.ROWS, fits.ROWS, estimates.ROWS, others.ROWS
+    parts = kernels.ROWS, fits.ROWS, estimates.ROWS, others.ROWS, questions.ROWS
     found = [
         Mutant(f"pymc_anneal/{file}.py", old, new, tuple(tests.split()))
         for rows in parts

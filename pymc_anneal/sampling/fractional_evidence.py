@@ -1,0 +1,115 @@
+"""Fractional evidence: a part of the likelihood makes a proper prior of a vague one.
+
+With the part ``b`` of the likelihood ``L`` (O'Hagan 1995, eq. 11),
+
+    q(b) = int p(x) L(x) dx / int p(x) L(x)^b dx,
+
+in which the constant of the prior cancels: as the prior ``p`` gets wider, ``q(b)`` has a limit, and
+the evidence has none. The ratio of two of them is the fractional Bayes factor.
+"""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.estimate import LogEvidence
+from pymc_anneal.evidence.verdict import combined_verdict, warn_unless_trusted
+from pymc_anneal.model.compile import compile_model
+from pymc_anneal.model.power_of_likelihood import raise_likelihood
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.sampling.sample_ais import sample_ais
+
+
+@double_precision
+def fractional_evidence(
+    model: pm.Model | None = None,
+    *,
+    fraction: float,
+    random_seed: RandomSeed = None,
+    warnings: bool = True,
+    **settings: Any,
+) -> LogEvidence:
+    """Estimate the fractional log evidence of a model, which a vague prior does not set.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        A model with wide, proper priors. Default: the model on the context stack.
+    fraction : float
+        Share ``b`` of the likelihood that goes to the prior, between 0 and 1; the same for all
+        models that are compared. The least that makes sense is ``m / n``, with the number of
+        parameters ``m`` of the largest model and the number of observations ``n``.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        The same seed gives the same result.
+    warnings : bool
+        Whether to warn if the verdict is not "trust".
+    **settings
+        Arguments of :func:`sample_ais` for both runs.
+
+    Returns
+    -------
+    LogEvidence
+        ``log q(b)``, in nats, for :func:`compare` and :func:`log_bayes_factor` with other
+        fractional evidences of the same fraction; its hash of the data names the fraction, so that
+        nothing else is compared with it. The two runs are independent.
+
+    Raises
+    ------
+    ValueError
+        The fraction is not between 0 and 1.
+    TypeError
+        There is no model, or a checkpoint, which holds one run.
+
+    See Also
+    --------
+    prior_sensitivity : How much a prior matters.
+    g_prior : Priors of regressions that do not have to be vague.
+
+    References
+    ----------
+    O'Hagan (1995), Fractional Bayes factors for model comparison, eq. 11.
+
+    Examples
+    --------
+    >>> a, b = (pymc_anneal.fractional_evidence(m, fraction=0.1) for m in (first, second))
+    >>> pymc_anneal.log_bayes_factor(a, b)
+    """
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"`fraction` is {fraction}, expected a share of the likelihood between 0 and 1."
+        )
+    if settings.get("checkpoint") is not None:
+        raise TypeError("A checkpoint holds one run, and a fractional evidence takes two.")
+    model = pm.modelcontext(model)
+    settings = {"progressbar": False, **settings, "warnings": False}
+    seeds = seed_sequence(random_seed).spawn(2)
+    whole, part = (
+        log_evidence(sample_ais(compile_model(m), random_seed=seed, **settings))
+        for m, seed in zip((model, raise_likelihood(model, fraction)), seeds, strict=True)
+    )
+    found = _ratio(whole, part, fraction)
+    if warnings:
+        warn_unless_trusted(found.verdict, found.headline)
+    return found
+
+
+def _ratio(whole: LogEvidence, part: LogEvidence, fraction: float) -> LogEvidence:
+    value = whole.log_evidence - part.log_evidence
+    below = np.hypot(whole.log_evidence - whole.interval[0], part.interval[1] - part.log_evidence)
+    above = np.hypot(whole.interval[1] - whole.log_evidence, part.log_evidence - part.interval[0])
+    names = {"all data": whole.verdict, f"a share {fraction:g} of the likelihood": part.verdict}
+    return LogEvidence(
+        log_evidence=value,
+        mcse=float(np.hypot(whole.mcse, part.mcse)),
+        interval=(float(value - below), float(value + above)),
+        ess=min(whole.ess, part.ess),
+        pareto_k=max(whole.pareto_k, part.pareto_k),
+        barrier=float("nan"),
+        verdict=combined_verdict(names),
+        notes=f"Fractional evidence: a share {fraction:g} of the likelihood is part of the prior.",
+        data_hash=f"{whole.data_hash} to the power {1 - fraction:g}",
+        witnesses=(*whole.witnesses, *part.witnesses),
+    )

@@ -1,0 +1,259 @@
+"""Bayes factors of growing data: a study that stops when it knows, and the design of one.
+
+The evidence of ``y_1, ..., y_T`` is known after each batch, and looking at it is free: the Bayes
+factor of two models does not depend on when one stops (Edwards, Lindman & Savage 1963). Each look
+after the first starts at the posterior of the one before (`update.py`). A design analysis asks how
+often studies that are simulated from a design prior reach a threshold at which size
+(Schoenbrodt & Wagenmakers 2018).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+
+from pymc_anneal.base.arguments import check_count
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.model.compile import CompiledModel, compile_model
+from pymc_anneal.model.copy_model import copy_model
+from pymc_anneal.model.family import ModelFamily
+from pymc_anneal.results.compare_models import log_bayes_factor
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.sequential import Design, Sequential, reached
+from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.update import update
+
+# Values of the pm.Data of a model, by name; the rows of all of them grow together.
+Data = Mapping[str, Any]
+
+
+@double_precision
+def sequential(
+    models: Mapping[str, pm.Model],
+    batches: Sequence[Data],
+    *,
+    stop: float = 10.0,
+    random_seed: RandomSeed = None,
+    **settings: Any,
+) -> Sequential:
+    """Compute the Bayes factor of two models after each batch of data, until one has won.
+
+    Parameters
+    ----------
+    models : dict of str to pymc.Model
+        Two models by name, whose data are ``pm.Data``; the present values of these are not used.
+    batches : sequence of dict of str to array
+        New rows of the ``pm.Data``, by name. Those of all batches so far are joined along the first
+        axis.
+    stop : float
+        Bayes factor, above 1, at which to stop, for the first model or for the second: when the
+        whole 95 % interval is beyond it.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        The same seed gives the same results.
+    **settings
+        Arguments of :func:`sample_ais` for all runs.
+
+    Returns
+    -------
+    Sequential
+        A row for each look. The evidences are those of all data so far, with independent errors.
+
+    Raises
+    ------
+    ValueError
+        There are not two models, no batches, or `stop` is not above 1; or a batch names data that a
+        model does not have.
+
+    See Also
+    --------
+    plot_sequential : The course of the Bayes factor.
+    design : How many data are needed, before there are any.
+
+    References
+    ----------
+    Edwards, Lindman & Savage (1963), Bayesian statistical inference for psychological research.
+    Schoenbrodt & Wagenmakers (2018), Bayes factor design analysis: planning for compelling
+    evidence.
+
+    Examples
+    --------
+    >>> batches = [{"y": y[:20]}, {"y": y[20:40]}, {"y": y[40:60]}]
+    >>> pymc_anneal.sequential({"effect": effect, "null": null}, batches, stop=10)
+    """
+    names = _two(models)
+    _check_threshold("stop", stop)
+    if not batches:
+        raise ValueError("`batches` is empty, expected at least one dict of pm.Data.")
+    settings = {"progressbar": False, "warnings": False, **settings}
+    seeds = seed_sequence(random_seed).spawn(2 * len(batches))
+    rows, last = list[dict[str, Any]](), dict[str, Any]()
+    for look in range(len(batches)):
+        data = _join(batches[: look + 1])
+        for name, seed in zip(names, seeds[2 * look : 2 * look + 2], strict=True):
+            compiled = _with_data(models[name], data)
+            last[name] = _run(compiled, last.get(name), seed, settings)
+        rows.append(_row(last, names, _size(data)))
+        if reached(pd.Series(rows[-1]), stop, names):
+            break
+    table = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="look"))
+    return Sequential(table, stop, names)
+
+
+def _run(compiled: CompiledModel, before: Any, seed: Any, settings: Mapping[str, Any]) -> Any:
+    """Run a model from the prior, or from its posterior given fewer data if that can start it."""
+    if before is None or compiled.ndim == 0 or compiled.lacking or "reference" in settings:
+        return sample_ais(compiled, random_seed=seed, **settings)
+    return update(before, compiled, random_seed=seed, **settings)
+
+
+def _row(results: Mapping[str, Any], names: tuple[str, str], size: int) -> dict[str, Any]:
+    first, second = names
+    factor = log_bayes_factor(results[first], results[second], names=names)
+    return {
+        "rows": size,
+        "log_bayes_factor": factor.log_bayes_factor,
+        "mcse": factor.mcse,
+        "lower": factor.interval[0],
+        "upper": factor.interval[1],
+        **{name: log_evidence(results[name]).log_evidence for name in names},
+        "verdict": str(factor.verdict),
+    }
+
+
+@double_precision
+def design(
+    models: Mapping[str, pm.Model],
+    simulate: Callable[[np.random.Generator, int], Data],
+    n: Sequence[int] | int,
+    *,
+    threshold: float = 10.0,
+    draws: int = 200,
+    random_seed: RandomSeed = None,
+    **settings: Any,
+) -> Design:
+    """Find by simulation how often studies of some sizes reach a Bayes factor.
+
+    Parameters
+    ----------
+    models : dict of str to pymc.Model
+        Two models by name, whose data are ``pm.Data``; the present values of these are not used.
+    simulate : callable
+        From a :class:`numpy.random.Generator` and a number of rows to a data set, the values of the
+        ``pm.Data`` by name. It draws the effect from the design prior: a value, or a distribution.
+    n : int or sequence of int
+        Sizes of the study. A larger one has the rows of the smaller ones and more.
+    threshold : float
+        Bayes factor, above 1.
+    draws : int
+        Number of simulated studies.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        The same seed gives the same result.
+    **settings
+        Arguments of :func:`sample_ais`; by default 100 draws in each chain, and no audit.
+
+    Returns
+    -------
+    Design
+        Shares of studies by size: of one look, and of those that stop at the first look beyond the
+        threshold. Programs are compiled once for each size and model.
+
+    Raises
+    ------
+    ValueError
+        There are not two models, a size is no positive number, `threshold` is not above 1, or a
+        data set names data that a model does not have.
+
+    See Also
+    --------
+    plot_design : The shares as a figure.
+    sequential : The study itself.
+
+    References
+    ----------
+    Schoenbrodt & Wagenmakers (2018), Bayes factor design analysis: planning for compelling
+    evidence.
+
+    Examples
+    --------
+    >>> def simulate(rng, n):
+    ...     return {"y": rng.normal(0.5, 1.0, size=n)}
+    >>> pymc_anneal.design({"effect": effect, "null": null}, simulate, n=[20, 40, 80])
+    """
+    names = _two(models)
+    _check_threshold("threshold", threshold)
+    check_count("draws", draws)
+    sizes = sorted({int(size) for size in np.ravel(n)})
+    if not sizes or sizes[0] < 1:
+        raise ValueError(f"`n` is {n}, expected positive numbers of rows.")
+    settings = {"progressbar": False, "warnings": False, "draws": 100, "audit": "off", **settings}
+    seed_data, seed_runs = seed_sequence(random_seed).spawn(2)
+    data = [simulate(np.random.default_rng(s), sizes[-1]) for s in seed_data.spawn(draws)]
+    looks = [_factors(models, names, data, size, seed_runs.spawn(1)[0], settings) for size in sizes]
+    value, mcse, untrusted = (np.array(part) for part in zip(*looks, strict=True))
+    return Design(value.T, mcse.T, np.array(sizes), threshold, names, int(untrusted.sum()))
+
+
+def _factors(
+    models: Mapping[str, pm.Model],
+    names: tuple[str, str],
+    data: Sequence[Data],
+    size: int,
+    seed: np.random.SeedSequence,
+    settings: Mapping[str, Any],
+) -> tuple[list[float], list[float], int]:
+    """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
+    parts = [{name: np.asarray(v)[:size] for name, v in values.items()} for values in data]
+    families = [
+        ModelFamily(_with_data(models[name], parts[0]), tuple(sorted(parts[0]))) for name in names
+    ]
+    value, mcse, untrusted = list[float](), list[float](), 0
+    for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
+        runs = [
+            log_evidence(sample_ais(family.member(part), random_seed=s, **settings))
+            for family, s in zip(families, own.spawn(2), strict=True)
+        ]
+        factor = log_bayes_factor(*runs, names=names)
+        value.append(factor.log_bayes_factor)
+        mcse.append(factor.mcse)
+        untrusted += factor.verdict.status == "do not trust"
+    return value, mcse, untrusted
+
+
+def _two(models: Mapping[str, Any]) -> tuple[str, str]:
+    if not isinstance(models, Mapping) or len(models) != 2:
+        found = list(models) if isinstance(models, Mapping) else type(models).__name__
+        raise ValueError(f"`models` is {found}, expected a dict of two models by name.")
+    first, second = models
+    return first, second
+
+
+def _check_threshold(name: str, value: float) -> None:
+    if not value > 1:
+        raise ValueError(f"`{name}` is {value}, expected a Bayes factor above 1.")
+
+
+def _join(batches: Sequence[Data]) -> dict[str, np.ndarray]:
+    """Join the rows of batches, which have the same names."""
+    names = set(batches[0])
+    if any(set(batch) != names for batch in batches):
+        raise ValueError(f"The batches have data of different names, expected {sorted(names)}.")
+    return {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in names}
+
+
+def _size(data: Data) -> int:
+    return max(len(values) for values in data.values())
+
+
+def _with_data(model: pm.Model, data: Data) -> CompiledModel:
+    """Compile a model with other values of its ``pm.Data``, of any number of rows."""
+    known = sorted(v.name for v in model.data_vars)
+    unknown = sorted(set(data) - set(known))
+    if unknown:
+        raise ValueError(f"{unknown} are not pm.Data of the model; expected some of {known}.")
+    copy = copy_model(model)
+    for name, values in data.items():
+        copy[name].set_value(np.asarray(values, dtype=copy[name].type.dtype))
+    return compile_model(copy)

@@ -1,0 +1,105 @@
+"""Bugs in what answers the questions behind a number, and in targets made of functions."""
+
+from tests.mutants.mutant import Rows
+
+ROWS: Rows = [
+    (
+        "model/functions",
+        "tests/sampling/test_target.py::test_prior_transform",
+        [
+            ("0.5 * pt.erfc(-z / np.sqrt(2))", "0.5 * pt.erfc(-z)"),
+            ("_ABOVE_ZERO, _BELOW_ONE)", "_ABOVE_ZERO, 1.0)"),
+        ],
+    ),
+    (
+        "evidence/given_density",
+        "tests/evidence/test_given_density.py",
+        [
+            (" - pm.logp(pm.MvStudentT.dist(**start), x)", ""),
+            ("wrong = np.isnan(values) | np.isposinf(values)", "wrong = np.isposinf(values)"),
+            ("order == SMOOTH else (_NO_SEARCH,)", "order == SMOOTH else ()"),
+        ],
+    ),
+    (
+        "results/decompose",
+        "tests/results/test_decompose.py",
+        [
+            ("_error(deviation - (weight - 1), size)", "_error(deviation, size)"),
+            ("_error(deviation - (weight - 1), size)", "_error(deviation + (weight - 1), size)"),
+            ("* log_weight.shape[1] / count", ""),
+            (
+                "np.add.at(total, (np.arange(len(number))[:, None], number), value)",
+                "total[np.arange(len(number))[:, None], number] = value",
+            ),
+            (
+                "units = influence.reshape(len(influence), -1, size).sum(axis=2)",
+                "units = influence.reshape(len(influence), -1, 1).sum(axis=2)",
+            ),
+        ],
+    ),
+    (
+        "sampling/robustness",
+        "tests/sampling/test_robustness.py",
+        [
+            ("_variance(u[:, split:] - s)", "_variance(s)"),
+            (
+                "0.5 * _relative(log_ratio), _relative(log_density)",
+                "_relative(log_ratio), _relative(log_density)",
+            ),
+            (
+                "null.prior.log_mean - null.posterior.density.log_mean",
+                "null.posterior.density.log_mean - null.prior.log_mean",
+            ),
+            ("if others or not change.changed:", "if not change.changed:"),
+            ('return row["verdict"] != "trust", row', 'return row["verdict"] == "trust", row'),
+        ],
+    ),
+    (
+        "results/robustness",
+        "tests/sampling/test_robustness.py::test_summary_by_hand",
+        [
+            ('trusted = rows[rows["verdict"] == "trust"]', "trusted = rows"),
+            ("float(logsumexp(value) - np.log(len(value)))", "float(value.mean())"),
+        ],
+    ),
+    (
+        "results/sequential",
+        "tests/sampling/test_sequential.py",
+        [
+            ('row["lower"] >= np.log(stop)', 'row["upper"] >= np.log(stop)'),
+            ("own & ~beaten", "own"),
+            (
+                "self.log_bayes_factor <= -np.log(self.threshold)",
+                "self.log_bayes_factor <= np.log(self.threshold)",
+            ),
+        ],
+    ),
+    (
+        "model/power_of_likelihood",
+        "tests/sampling/test_fractional_evidence.py::test_a_power_of_the_likelihood",
+        [
+            ("(power - 1) * total", "power * total"),
+            ("(*terms, *copy.potentials)", "terms"),
+            ("pt.switch(pt.isinf(total), -pt.inf, (power - 1) * total)", "(power - 1) * total"),
+        ],
+    ),
+    (
+        "model/g_prior",
+        "tests/sampling/test_fractional_evidence.py::TestGPrior",
+        [
+            ("centred = matrix - matrix.mean(axis=0)", "centred = matrix"),
+            ("np.sqrt(size) * inverse", "size * inverse"),
+            ("inverse * np.sign(np.diag(inverse))", "inverse"),
+        ],
+    ),
+    (
+        "sampling/fractional_evidence",
+        "tests/sampling/test_fractional_evidence.py::test_the_ratio_by_hand",
+        [("value - below), float(value + above)", "value - above), float(value + below)")],
+    ),
+    (
+        "sampling/target",
+        "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
+        [("    _check_prior(log_prior, sample_prior, size)\n", "")],
+    ),
+]

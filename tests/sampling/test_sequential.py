@@ -1,0 +1,162 @@
+"""Growing data: closed forms after each batch, thresholds, and designs of normal means."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from scipy import integrate, stats
+
+import pymc_anneal as pma
+
+from pymc_anneal.results.sequential import Design, Sequential, reached
+from pymc_anneal.sampling.sequential import _join
+
+MODELS = ("effect", "null")
+Y = np.random.default_rng(0).normal(0.6, 1.0, size=60)
+
+
+def normal_mean(effect: bool) -> pm.Model:
+    with pm.Model() as model:
+        y = pm.Data("y", np.zeros(3))
+        pm.Normal("obs", pm.Normal("mu", 0, 1) if effect else 0.0, 1, observed=y)
+    return model
+
+
+def exact(y: np.ndarray) -> float:
+    """Log Bayes factor of ``mu ~ N(0, 1)`` against ``mu = 0`` for unit variance."""
+    return float(-0.5 * np.log(1 + len(y)) + 0.5 * y.sum() ** 2 / (1 + len(y)))
+
+
+def row(lower: float, upper: float, verdict: str = "trust") -> pd.Series:
+    return pd.Series({"lower": lower, "upper": upper, "verdict": verdict})
+
+
+def test_the_whole_interval_passes() -> None:
+    assert reached(row(2.4, 9.0), 10.0, MODELS) == "effect"
+    assert reached(row(-9.0, -2.4), 10.0, MODELS) == "null"
+    assert reached(row(2.2, 9.0), 10.0, MODELS) == ""
+    assert reached(row(-9.0, -2.2), 10.0, MODELS) == ""
+    assert reached(row(2.4, 9.0, "do not trust: k"), 10.0, MODELS) == ""
+
+
+def test_shares_by_hand() -> None:
+    """Four studies: one for each model at once, one that turns, and one that never knows."""
+    log_factor = np.array([[3.0, 3.0], [-3.0, -3.0], [3.0, -3.0], [0.0, 1.0]])
+    found = Design(log_factor, 0 * log_factor, np.array([10, 20]), 10.0, MODELS)
+    table = found.table
+    assert table["effect"].tolist() == [0.5, 0.25]
+    assert table["null"].tolist() == [0.25, 0.5]
+    assert table["neither"].tolist() == [0.25, 0.25]
+    assert table["effect, by n"].tolist() == [0.5, 0.5]
+    assert table["null, by n"].tolist() == [0.25, 0.25]  # the third one had stopped
+    assert "4 simulated studies" in repr(found)
+    assert "effect, by n" in found._repr_html_()
+    assert pma.plot_design(found).get_ylabel() == "share with 10 : 1 or more"
+
+
+def test_rows_of_batches_are_joined() -> None:
+    joined = _join([{"y": [1.0]}, {"y": [2.0, 3.0]}])
+    assert joined["y"].tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match=r"different names, expected \['y'\]"):
+        _join([{"y": [1.0]}, {"x": [1.0]}])
+
+
+def test_errors() -> None:
+    models = {"effect": normal_mean(True), "null": normal_mean(False)}
+    with pytest.raises(ValueError, match="expected a dict of two models"):
+        pma.sequential({"effect": models["effect"]}, [{"y": Y}])
+    with pytest.raises(ValueError, match="`batches` is empty"):
+        pma.sequential(models, [])
+    with pytest.raises(ValueError, match="`stop` is 1.0, expected a Bayes factor above 1"):
+        pma.sequential(models, [{"y": Y}], stop=1.0)
+    with pytest.raises(ValueError, match=r"\['x'\] are not pm.Data"):
+        pma.sequential(models, [{"x": Y}])
+    with pytest.raises(ValueError, match="positive numbers of rows"):
+        pma.design(models, lambda rng, n: {"y": Y[:n]}, [0])
+    with pytest.raises(ValueError, match="`draws` is 0"):
+        pma.design(models, lambda rng, n: {"y": Y[:n]}, 10, draws=0)
+
+
+@pytest.mark.slow
+def test_each_look_is_exact() -> None:
+    models = {"effect": normal_mean(True), "null": normal_mean(False)}
+    batches = [{"y": part} for part in np.split(Y, 6)]
+    found = pma.sequential(models, batches, stop=10.0, random_seed=1)
+    expected = [exact(Y[: 10 * k]) for k in range(1, 1 + len(found.table))]
+    error = found.table["log_bayes_factor"] - expected
+    assert (np.abs(error) < 4 * found.table["mcse"]).all()
+    assert found.favoured == "effect"
+    assert found.table["rows"].tolist() == [10, 20, 30, 40]
+    assert models["effect"]["y"].get_value().tolist() == [0.0, 0.0, 0.0]
+    null = stats.norm.logpdf(Y[:40]).sum()
+    assert found.table["null"].iloc[-1] == pytest.approx(null)
+    # The evidence is that of all data: batches in another order end at the same one.
+    turned = pma.sequential(models, batches[3::-1], stop=1e9, random_seed=2)
+    difference = turned.table["effect"].iloc[-1] - found.table["effect"].iloc[-1]
+    assert abs(difference) < 4 * np.hypot(turned.table["mcse"], found.table["mcse"]).iloc[-1]
+    assert turned.favoured == ""
+    assert "10 : 1 for effect after 40 rows" in repr(found)
+    assert "neither" in turned._repr_html_()
+    assert pma.plot_sequential(found).get_yscale() == "log"
+
+
+def test_the_record_of_a_study() -> None:
+    table = pd.DataFrame(
+        {
+            "rows": [10, 20],
+            "log_bayes_factor": [1.0, 3.0],
+            "lower": [0.9, 2.9],
+            "upper": [1.1, 3.1],
+            "verdict": "trust",
+        },
+        index=pd.RangeIndex(1, 3, name="look"),
+    )
+    found = Sequential(table, 10.0, MODELS)
+    assert found.favoured == "effect"
+    assert pma.plot_sequential(found).get_xlabel() == "rows of data"
+
+
+def t_test(effect: bool) -> pm.Model:
+    with pm.Model() as model:
+        y = pm.Data("y", np.arange(5.0))
+        delta = pm.Cauchy("delta", 0, np.sqrt(0.5)) if effect else 0.0
+        sigma = pm.math.exp(pm.Uniform("log_sigma", -5, 5))
+        pm.Normal("obs", delta * sigma, sigma, observed=y)
+    return model
+
+
+def jzs(y: np.ndarray) -> float:
+    """Log Bayes factor of the t-test by quadrature (Rouder et al. 2009, eq. 1)."""
+    n = len(y)
+    t = y.mean() / y.std(ddof=1) * np.sqrt(n)
+
+    def integrand(delta: float) -> float:
+        likelihood = stats.nct.pdf(t, n - 1, delta * np.sqrt(n))
+        return float(likelihood * stats.cauchy.pdf(delta, 0, np.sqrt(0.5)))
+
+    mean = y.mean() / y.std(ddof=1)
+    parts = [integrate.quad(integrand, mean + a, mean + a + 0.5)[0] for a in np.arange(-3, 3, 0.5)]
+    return float(np.log(sum(parts) / stats.t.pdf(t, n - 1)))
+
+
+@pytest.mark.slow
+def test_design_of_a_t_test() -> None:
+    """Each Bayes factor by quadrature, and the shares by 2,000 exact ones."""
+
+    def simulate(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+        return {"y": rng.normal(0.5, 1.0, size=n)}
+
+    models = {"effect": t_test(True), "null": t_test(False)}
+    found = pma.design(models, simulate, 30, draws=200, random_seed=3)
+    seed_data, _ = np.random.SeedSequence(3).spawn(2)
+    studies = [simulate(np.random.default_rng(s), 30)["y"] for s in seed_data.spawn(200)]
+    expected = np.array([jzs(y) for y in studies])
+    score = (found.log_bayes_factor[:, 0] - expected) / found.mcse[:, 0]
+    assert np.mean(np.abs(score) < 1.96) > 0.88
+    assert np.abs(score).max() < 6
+    rng = np.random.default_rng(8)
+    many = np.array([jzs(rng.normal(0.5, 1.0, size=30)) for _ in range(2000)])
+    share = np.mean(many >= np.log(10))
+    error = np.sqrt(share * (1 - share) * (1 / 200 + 1 / 2000))
+    assert abs(found.table["effect"].iloc[0] - share) < 4 * error
