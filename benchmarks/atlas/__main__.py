@@ -9,8 +9,6 @@ from pathlib import Path
 from benchmarks.atlas import campaign, table
 from benchmarks.atlas.registry import POSTERIORS
 
-DEFAULT = Path(__file__).parent / "results" / "atlas.jsonl"
-
 
 def main() -> None:
     options = parse()
@@ -38,7 +36,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--methods", default="ais", help="ais, bridge, or both with a comma")
     parser.add_argument("--limit", type=float, default=300, help="seconds a row")
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
-    parser.add_argument("--out", type=Path, default=DEFAULT, help="records, as JSON lines")
+    parser.add_argument("--out", type=Path, default=campaign.RESULTS, help="records, as JSON lines")
     parser.add_argument("--retry", action="store_true", help="rows that failed run again")
     options = parser.parse_args()
     options.names = matching(parser, options.names)

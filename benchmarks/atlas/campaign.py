@@ -22,6 +22,9 @@ from typing import NamedTuple
 from pymc_anneal._version import __version__
 
 ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parent / "results" / "atlas.jsonl"
+# Compiled programs of earlier processes are not used; BLAS does not compete with other rows.
+ENVIRONMENT = {"PYMC_ANNEAL_CACHE": "off", "OPENBLAS_NUM_THREADS": "1"}
 CALLS = {"ais": ("cold", "warm"), "bridge": ("cold",)}
 
 
@@ -63,7 +66,13 @@ def run(
                 report(record)
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(measure, rows))
+        futures = [pool.submit(measure, row) for row in rows]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:  # an interrupt too: only the rows in progress go on to their end
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def records(row: Row, limit: float) -> Iterator[dict]:
@@ -78,11 +87,10 @@ def records(row: Row, limit: float) -> Iterator[dict]:
 
 def run_process(row: Row, limit: float) -> tuple[list[str], str]:
     """Return the lines that the process of a row has printed, and why it failed, if so."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.atlas.row", *map(str, row)]
     process = subprocess.Popen(
-        command,
+        command(row),
         cwd=ROOT,
-        env={**os.environ, "PYMC_ANNEAL_CACHE": "off"},
+        env={**os.environ, **ENVIRONMENT},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -95,6 +103,10 @@ def run_process(row: Row, limit: float) -> tuple[list[str], str]:
         return process.communicate()[0].splitlines(), f"no end in {limit:.0f} s"
     last = " ".join(errors.strip().splitlines()[-1:])
     return output.splitlines(), last or f"ended with code {process.returncode}"
+
+
+def command(row: Row) -> list[str]:
+    return [sys.executable, "-W", "ignore", "-m", "benchmarks.atlas.row", *map(str, row)]
 
 
 def machine() -> dict[str, str | float]:

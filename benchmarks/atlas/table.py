@@ -14,6 +14,7 @@ COLUMNS = (
     "dims",
     "replaces",
     "seed",
+    "random_seed",
     "log_evidence",
     "mcse",
     "verdict",

@@ -102,7 +102,7 @@ def _captures(d: Data, logit_p: TensorVariable, omega: TensorVariable) -> None:
 
 
 def multi_occupancy(d: Data) -> None:
-    """Species of butterflies at sites, some never seen (Dorazio et al. 2006; Joseph 2013)."""
+    """Species of butterflies at sites, some never seen (Dorazio et al. 2006)."""
     n, sites, visits, species, x = d["n"], d["J"], d["K"], d["S"], d["X"]
     alpha = pm.Cauchy("alpha", 0, 2.5)
     beta = pm.Cauchy("beta", 0, 2.5)

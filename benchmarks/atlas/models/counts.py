@@ -86,7 +86,7 @@ def _cubic(d: Data) -> tuple[TensorVariable, TensorVariable]:
 
 
 def glmm1(d: Data) -> None:
-    """Coal tits at 235 sites of Switzerland (Kery & Schaub 2012, chapter 4)."""
+    """Counts at 235 sites, with an effect of the site (Kery & Schaub 2012, chapter 4)."""
     mu = pm.Normal("mu_alpha", 0, 10)
     sd = pm.Uniform("sd_alpha", 0, 5)
     alpha = pm.Normal("alpha", mu, sd, shape=d["nsite"])

@@ -11,7 +11,7 @@ TINY = 1e-30  # keeps a logarithm finite where a concentration underflows, far o
 
 
 def lotka_volterra(d: Data) -> None:
-    """Hares and lynxes, 1900 to 1920 (Carpenter 2018).
+    """Hares and lynxes, 1900 to 1920 (Hewitt 1921; Howard 2009).
 
     Runge-Kutta on the log scale, 20 steps a year, populations above e^30 clipped. The truncated
     normal densities of theta are normalised.
@@ -47,7 +47,7 @@ def lotka_volterra(d: Data) -> None:
 
 
 def one_comp_mm_elim_abs(d: Data) -> None:
-    """A drug with absorption and Michaelis-Menten elimination (Margossian & Gillespie 2017).
+    """A drug with absorption and Michaelis-Menten elimination (stat_comp_benchmarks of Stan).
 
     Strang splitting, 20 steps of the half day between measurements: the dose exact, the
     elimination by Runge-Kutta on the log scale.
@@ -87,7 +87,7 @@ def one_comp_mm_elim_abs(d: Data) -> None:
 
 
 def sir(d: Data) -> None:
-    """Cholera with bacteria in the water, simulated (Grinsztajn et al. 2021).
+    """Cholera with bacteria in the water (Grad et al. 2012).
 
     A splitting of second order that keeps all numbers positive, 14 steps a week.
     """
@@ -122,7 +122,7 @@ def sir(d: Data) -> None:
 
 
 def soil_incubation(d: Data) -> None:
-    """Carbon in soil, two pools with exchange (Sierra & Mueller 2015): solved in closed form."""
+    """Carbon in soil, two pools with exchange (Sierra & Mueller 2014): solved in closed form."""
     k1 = pm.HalfNormal("k1", 1)
     k2 = pm.HalfNormal("k2", 1)
     alpha21 = pm.HalfNormal("alpha21", 1)

@@ -11,7 +11,7 @@ from benchmarks.atlas.stored import Data
 
 
 def gp_pois_regr(d: Data) -> None:
-    """Counts with the exponential of a Gaussian process as rate (Stan user's guide)."""
+    """Counts with the exponential of a Gaussian process as rate (stat_comp_benchmarks of Stan)."""
     rho = pm.Gamma("rho", 25, 4)
     alpha = pm.HalfNormal("alpha", 2)
     f_tilde = pm.Normal("f_tilde", 0, 1, shape=d["N"])
@@ -39,7 +39,7 @@ def accel_gp(d: Data) -> None:
 
 
 def _spectral_gp(d: Data, part: str, short: str) -> TensorVariable:
-    """Return a Gaussian process by eigenfunctions (Riutort-Mayol et al. 2023, eq. 5)."""
+    """Return a Gaussian process by eigenfunctions (Riutort-Mayol et al. 2023)."""
     x, slambda = d[f"Xgp{part}_1"], d[f"slambda{part}_1"][:, 0]
     sd = pm.HalfStudentT(f"sdgp_{short}1", nu=3, sigma=36)
     scale = pm.InverseGamma(f"lscale_{short}1", 1.124909, 0.0177)

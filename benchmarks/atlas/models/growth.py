@@ -8,7 +8,7 @@ from benchmarks.atlas.stored import Data
 
 
 def losscurve_sislob(d: Data) -> None:
-    """Losses of ten cohorts of contracts by Weibull growth (Cooney 2017; `growthmodel_id` 1)."""
+    """Losses of ten cohorts of contracts by Weibull growth (Stan case study; growth model 1)."""
     mu_lr = pm.Normal("mu_LR", 0, 0.5)
     sd_lr = pm.LogNormal("sd_LR", 0, 0.5)
     lr = pm.LogNormal("LR", mu_lr, sd_lr, shape=d["n_cohort"])

@@ -31,7 +31,7 @@ def forward_log_likelihood(
 
 
 def hmm_example(d: Data) -> None:
-    """Two normal states (Stan case study of hidden Markov models)."""
+    """Two normal states, simulated (github.com/imadmali/bball-hmm)."""
     theta1 = pm.Dirichlet("theta1", np.ones(2))
     theta2 = pm.Dirichlet("theta2", np.ones(2))
     mu = pm.Normal("mu", [3.0, 10.0], 1.0, shape=2, transform=positive_ordered, initval=[3.0, 10.0])
@@ -41,7 +41,7 @@ def hmm_example(d: Data) -> None:
 
 
 def hmm_drive_0(d: Data) -> None:
-    """Drives in basketball: exponential speeds and distances (Damiano et al. 2018)."""
+    """Drives in basketball: two exponential features (github.com/imadmali/bball-hmm)."""
     theta1 = pm.Dirichlet("theta1", d["alpha"][0].astype(float))
     theta2 = pm.Dirichlet("theta2", d["alpha"][1].astype(float))
     phi = pm.Normal("phi", [0.0, 3.0], 1.0, shape=2, transform=positive_ordered, initval=[1.0, 3.0])
@@ -55,7 +55,7 @@ def hmm_drive_0(d: Data) -> None:
 
 
 def hmm_drive_1(d: Data) -> None:
-    """Drives in basketball: normal logarithms (Damiano et al. 2018)."""
+    """Drives in basketball: two normal features (github.com/imadmali/bball-hmm)."""
     theta1 = pm.Dirichlet("theta1", d["alpha"][0].astype(float))
     theta2 = pm.Dirichlet("theta2", d["alpha"][1].astype(float))
     phi = pm.Normal("phi", [0.0, 3.0], 1.0, shape=2, transform=ordered, initval=[0.0, 3.0])
@@ -68,7 +68,7 @@ def hmm_drive_1(d: Data) -> None:
 
 
 def hmm_gaussian(d: Data) -> None:
-    """Three normal states, simulated (Damiano et al. 2017)."""
+    """Three normal states, simulated (Damiano, Peterson & Weylandt 2018)."""
     pi1 = pm.Dirichlet("pi1", np.ones(3))
     a = pm.Dirichlet("A", np.ones((3, 3)))
     mu = pm.Normal("mu", 18, 20, shape=3, transform=ordered, initval=[10.0, 18.0, 28.0])
@@ -78,7 +78,7 @@ def hmm_gaussian(d: Data) -> None:
 
 
 def iohmm_reg(d: Data) -> None:
-    """Input-output hidden Markov model with regressions, simulated (Damiano et al. 2017).
+    """Input-output hidden Markov model with regressions, simulated (Damiano et al. 2018).
 
     3! permutations of the states; w has a direction that only its prior identifies. As in Stan,
     the weights A[t] multiply the terms of the observation t - 1, and the last one has none.

@@ -105,7 +105,7 @@ def _effects(name: str, d: Data, centered: bool) -> TensorVariable:
 
 
 def radon_county(d: Data) -> None:
-    """Means of counties (Stan example models, ARM chapter 12)."""
+    """Means of counties (Bales et al. 2019)."""
     mu = pm.Normal("mu_a", 0, 1)
     sigma_a = pm.Uniform("sigma_a", 0, 100)
     sigma_y = pm.Uniform("sigma_y", 0, 100)
@@ -114,7 +114,7 @@ def radon_county(d: Data) -> None:
 
 
 def pilots(d: Data) -> None:
-    """Recovery of pilots by group and scenario (Gelman & Hill 2007, chapter 13)."""
+    """Recovery of pilots by group and scenario (Gelman & Hill 2007)."""
     mu_a = pm.Normal("mu_a", 0, 1)
     mu_b = pm.Normal("mu_b", 0, 1)
     sigma_a = pm.Uniform("sigma_a", 0, 100)

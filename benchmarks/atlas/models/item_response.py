@@ -9,7 +9,7 @@ from benchmarks.atlas.stored import Data
 
 
 def irt_2pl(d: Data) -> None:
-    """Two parameters an item, simulated (Stan example models)."""
+    """Two parameters an item, simulated (stat_comp_benchmarks of Stan)."""
     sigma_theta = pm.HalfCauchy("sigma_theta", 2)
     theta = pm.Normal("theta", 0, sigma_theta, shape=d["J"])
     sigma_a = pm.HalfCauchy("sigma_a", 2)
@@ -21,7 +21,7 @@ def irt_2pl(d: Data) -> None:
 
 
 def bones(d: Data) -> None:
-    """Skeletal age of 13 children by 34 indicators of known difficulty (BUGS examples)."""
+    """Skeletal age of 13 children by 34 indicators (Roche et al. 1975; BUGS examples)."""
     sign, child, slope, gamma, constant = bones_terms(d)
     theta = pm.Normal("theta", 0, 36, shape=d["nChild"])
     logp = log_sigmoid(sign * slope * (theta[child] - gamma)).sum() + constant
@@ -60,7 +60,7 @@ def lsat(d: Data) -> None:
 
 
 def latent_reg_irt(d: Data) -> None:
-    """Mathematics in Australia and Japan, abilities regressed on covariates (Furr 2017).
+    """First International Mathematics Study, Australia and Japan: abilities on covariates.
 
     The difficulties sum to zero: Normal(0, 3) on that plane. Covariates are divided by two standard
     deviations, as the Stan program does in effect (its test for binary columns never holds).
@@ -78,7 +78,7 @@ def latent_reg_irt(d: Data) -> None:
 
 
 def hier_2pl(d: Data) -> None:
-    """Science test, items from a bivariate normal (Furr 2017).
+    """Science test of Wood et al. (2003), items from a bivariate normal (Furr 2016).
 
     LKJ(4) of a 2 x 2 matrix as (rho + 1) / 2 ~ Beta(4, 4).
     """

@@ -159,7 +159,7 @@ def blr(d: Data) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ar_k(d: Data) -> None:
-    """Autoregression of order K (Stan user's guide), given the first K values."""
+    """Autoregression of order K, given the first K values (stat_comp_benchmarks of Stan)."""
     k, y = d["K"], d["y"]
     t = np.arange(k, len(y))
     lags = np.column_stack([y[t - i] for i in range(1, k + 1)])
@@ -170,7 +170,7 @@ def ar_k(d: Data) -> None:
 
 
 def kilpisjarvi(d: Data) -> None:
-    """Summer temperatures at Kilpisjarvi, 1952 to 2013: a trend (Stan example models)."""
+    """Summer temperatures at Kilpisjarvi, 1952 to 2013: a trend (Bales et al. 2019)."""
     alpha = pm.Normal("alpha", d["pmualpha"], d["psalpha"])
     beta = pm.Normal("beta", d["pmubeta"], d["psbeta"])
     sigma = pm.HalfNormal("sigma", 100)
@@ -178,7 +178,7 @@ def kilpisjarvi(d: Data) -> None:
 
 
 def diamonds(d: Data) -> None:
-    """Log prices of 5,000 diamonds on 24 centred columns (brms)."""
+    """Log prices of 5,000 diamonds on 24 centred columns (Wickham 2016; brms)."""
     x = d["X"][:, 1:]
     xc = x - x.mean(0)
     b = pm.Normal("b", 0, 1, shape=xc.shape[1])

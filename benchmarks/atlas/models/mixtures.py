@@ -9,7 +9,7 @@ from benchmarks.atlas.stored import Data
 
 
 def low_dim_gauss_mix(d: Data) -> None:
-    """Two normal components with ordered means (Betancourt 2017)."""
+    """Two normal components with ordered means, simulated (stat_comp_benchmarks of Stan)."""
     mu = pm.Normal("mu", 0, 2, shape=2, transform=ordered, initval=[-1.0, 1.0])
     sigma = pm.HalfNormal("sigma", 2, shape=2)
     theta = pm.Beta("theta", 5, 5)
@@ -17,7 +17,7 @@ def low_dim_gauss_mix(d: Data) -> None:
 
 
 def low_dim_gauss_mix_collapse(d: Data) -> None:
-    """Two normal components close to each other, means not ordered (Betancourt 2017)."""
+    """Two normal components close to each other, means not ordered, simulated (ibid.)."""
     mu = pm.Normal("mu", 0, 2, shape=2)
     sigma = pm.HalfNormal("sigma", 2, shape=2)
     theta = pm.Beta("theta", 5, 5)
@@ -32,7 +32,7 @@ def normal_mixture(d: Data) -> None:
 
 
 def normal_mixture_k(d: Data) -> None:
-    """Five normal components: 120 modes (Stan example models)."""
+    """Five normal components, simulated: 120 modes."""
     k = d["K"]
     theta = pm.Dirichlet("theta", np.ones(k))
     mu = pm.Normal("mu", 0, 10, shape=k)
@@ -41,7 +41,7 @@ def normal_mixture_k(d: Data) -> None:
 
 
 def lda_k2(d: Data) -> None:
-    """Latent Dirichlet allocation with two topics and the words' topics summed out."""
+    """Two topics (Blei et al. 2003), those of the words summed out; data of Jonasson (2021)."""
     counts = np.zeros((d["M"], d["V"]))
     np.add.at(counts, (d["doc"] - 1, d["w"] - 1), 1)
     theta = pm.Dirichlet("theta", np.ones((d["M"], 2)))

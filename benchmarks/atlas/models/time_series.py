@@ -9,7 +9,7 @@ from benchmarks.atlas.stored import Data
 
 
 def arma11(d: Data) -> None:
-    """ARMA(1, 1) (Stan user's guide); where |theta| > 1 the errors explode."""
+    """ARMA(1, 1), simulated (stat_comp_benchmarks of Stan); for |theta| > 1 errors explode."""
     y = d["y"]
     mu = pm.Normal("mu", 0, 10)
     phi = pm.Normal("phi", 0, 2)
@@ -27,7 +27,7 @@ def arma11(d: Data) -> None:
 
 
 def garch11(d: Data) -> None:
-    """GARCH(1, 1) (Stan user's guide); alpha1 and beta1 uniform on a triangle, as in Stan."""
+    """GARCH(1, 1), simulated (ibid.); alpha1 and beta1 uniform on a triangle, as in Stan."""
     y = d["y"]
     mu = pm.Normal("mu", 0, 100)
     alpha0 = pm.HalfNormal("alpha0", 100)
