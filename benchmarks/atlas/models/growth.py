@@ -4,6 +4,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from pytensor.tensor import TensorVariable
+
+from benchmarks.atlas.models.terms import f64, scan
 from benchmarks.atlas.stored import Data
 
 
@@ -27,8 +30,7 @@ def covid19imperial(d: Data) -> None:
     mu ~ Normal(3.28, kappa) cut at 0 is normalised (in Stan it is not); expected deaths are at
     least 1e-10, where Stan rejects.
     """
-    m, p, n0, n2 = d["M"], d["P"], d["N0"], d["N2"]
-    pop, si = d["pop"].astype(float), d["SI"]
+    m, p = d["M"], d["P"]
     tau = pm.Exponential("tau", 0.03)
     y = pm.Exponential("y", 1 / tau, shape=m)
     phi = pm.HalfNormal("phi", 5)
@@ -37,23 +39,42 @@ def covid19imperial(d: Data) -> None:
     alpha_hier = pm.Gamma("alpha_hier", 0.1667, 1, shape=p)
     noise = pm.TruncatedNormal("ifr_noise", 1, 0.1, lower=0, shape=m)
     alpha = alpha_hier - np.log(1.05) / 6
-    rt = mu[:, None] * pt.exp(-(d["X"].astype(float) * alpha).sum(axis=2))  # (M, N2)
-    # weight[t, j]: infections of day j cause weight[t, j] Rt infections on day t.
-    lag = np.arange(n2)[:, None] - np.arange(n2)[None, :] - 1
-    weight = np.where(lag >= 0, si[np.maximum(lag, 0)], 0.0)
-    prediction = [y] * n0
-    convolved = weight[:, :n0].sum(1)[:, None] * y[None, :]
-    total = (n0 - 1) * y
-    for t in range(n0, n2):
-        total = total + prediction[t - 1]
-        new = (pop - total) / pop * rt[:, t] * convolved[t]
-        convolved = convolved + weight[:, t][:, None] * new[None, :]
-        prediction.append(new)
-    prediction = pt.stack(prediction)  # (N2, M)
-    f = np.where((lag >= 0)[None], d["f"].T[:, np.maximum(lag, 0)], 0.0)  # (M, N2, N2)
-    expected = noise[:, None] * (f * prediction.T[:, None, :]).sum(axis=2)  # (M, N2)
+    rate = mu[:, None] * pt.exp(-(d["X"].astype(float) * alpha).sum(axis=2))  # (M, N2)
+    infections = _infections(d, y, rate)
+    expected = noise[:, None] * pt.matmul(_deaths_of(d["f"]), infections[:, :, None])[:, :, 0]
     start, stop = d["EpidemicStart"], d["N"]
-    country = np.concatenate([np.full(stop[i] - start[i] + 1, i) for i in range(m)])
-    day = np.concatenate([np.arange(start[i] - 1, stop[i]) for i in range(m)])
+    country = np.repeat(np.arange(d["M"]), stop - start + 1)
+    day = np.concatenate([np.arange(a - 1, b) for a, b in zip(start, stop, strict=True)])
     mean = pt.maximum(expected[country, day], 1e-10)
     pm.NegativeBinomial("deaths", mu=mean, alpha=phi, observed=d["deaths"][day, country])
+
+
+def _infections(d: Data, y: TensorVariable, rate: TensorVariable) -> TensorVariable:
+    """Return the infections by country and day, of shape (M, N2); `y` on each of the first N0 days.
+
+    `upcoming[k]` is what the infections so far will cause k days ahead for a rate of one.
+    """
+    first, days, population = d["N0"], d["N2"], d["pop"].astype(float)
+    serial = np.concatenate([d["SI"], np.zeros(first)])  # nothing after N2 days
+    caused = np.array([serial[k : k + first].sum() for k in range(days)])
+
+    def advance(rate, total, previous, upcoming, serial):
+        total = total + previous
+        new = (population - total) / population * rate * upcoming[0]
+        later = pt.concatenate([upcoming[1:], pt.zeros_like(upcoming[:1])])
+        return total, new, later + serial[:, None] * new
+
+    _, later, _ = scan(
+        advance,
+        sequences=[rate.T[first:]],
+        outputs_info=[(first - 1) * y, y, caused[:, None] * y],
+        non_sequences=[f64(d["SI"])],
+    )
+    return pt.concatenate([pt.repeat(y[None, :], first, axis=0), later]).T
+
+
+def _deaths_of(f: np.ndarray) -> np.ndarray:
+    """Return the deaths on day t of an infection on day j < t, of shape (M, t, j)."""
+    days = len(f)
+    lag = np.arange(days)[:, None] - np.arange(days)[None, :] - 1
+    return np.where(lag >= 0, f.T[:, np.maximum(lag, 0)], 0.0)
