@@ -19,7 +19,6 @@ from scipy import stats
 from benchmarks.atlas import campaign, table
 
 DOCS = Path(__file__).parents[2] / "docs" / "atlas"
-WRONG = 3.0  # joint errors
 SHOWN = {k: v for k, v in table.SHOWN.items() if k not in ("model", "verdict")}
 TITLES = {
     "z": "difference from the known value in joint errors",
@@ -81,10 +80,10 @@ def summary(rows: list[dict]) -> list[str]:
     """Return sentences on how many rows ended, were trusted, and agree with other values."""
     ended = [r for r in rows if r["verdict"]]
     trusted = [r for r in ended if r["verdict"] == "trust"]
-    wrong = [r["model"] for r in trusted if r["z"] != "" and abs(r["z"]) > WRONG]
+    wrong = [r["model"] for r in trusted if r["z"] != "" and abs(r["z"]) > table.WRONG]
     found = [
         f"{len(rows)} posteriors: {len(ended)} ended, {len(trusted)} with the verdict trust; "
-        f"trusted and more than {WRONG:g} joint errors from a known value: "
+        f"trusted and more than {table.WRONG:g} joint errors from a known value: "
         f"{', '.join(wrong) or 'none'}."
     ]
     for column, name in (("z", "known values"), ("bridge_z", "NUTS with a bridge")):
@@ -119,7 +118,7 @@ def picture(rows: list[dict], file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     scores = np.sort(numbers(rows, "z"))
     ranks = np.arange(1, len(scores) + 1)
-    left.axhspan(-WRONG, WRONG, color="0.93")
+    left.axhspan(-table.WRONG, table.WRONG, color="0.93")
     left.plot(ranks, scores, "o", ms=4, color="C0")
     normal = stats.norm.ppf((ranks - 0.5) / len(scores))
     left.plot(ranks, normal, color="0.4", lw=1, label="standard normal")

@@ -4,12 +4,8 @@ The name is that of posteriordb, "data-model". Where `replaces` is empty all pri
 those of the Stan program. Dimensions are those of the unconstrained space.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-import pymc as pm
-
-from benchmarks.atlas import stored
 from benchmarks.atlas.models import (
     capture_recapture,
     counts,
@@ -26,32 +22,8 @@ from benchmarks.atlas.models import (
 )
 from benchmarks.atlas.models.linear import kidscore, logmesquite, regression
 from benchmarks.atlas.models.logistic import wells
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """A posterior of posteriordb; `build` adds its variables to the open model."""
-
-    name: str
-    build: Callable[[stored.Data], None]
-    dims: int
-    replaces: str = ""
-
-    @property
-    def dataset(self) -> str:
-        """Name of the data, which come before the first hyphen."""
-        return self.name.split("-")[0]
-
-    @property
-    def proper(self) -> bool:
-        """Whether the priors are those of the Stan program."""
-        return not self.replaces
-
-    def model(self) -> pm.Model:
-        """Build the model."""
-        with pm.Model() as model:
-            self.build(stored.load(self.dataset))
-        return model
+from benchmarks.atlas.posterior import Posterior
+from benchmarks.atlas.samplers import TARGETS
 
 
 def flat(scale: float) -> str:
@@ -289,3 +261,5 @@ TABLE = (
     *ITEMS_AND_ANIMALS,
 )
 POSTERIORS = {posterior.name: posterior for posterior in TABLE}
+# With the targets on which samplers are compared.
+ALL = {**POSTERIORS, **TARGETS}

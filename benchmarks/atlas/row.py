@@ -24,7 +24,7 @@ import pymc as pm
 import pymc_anneal as pma
 
 from benchmarks.atlas import moments
-from benchmarks.atlas.registry import POSTERIORS
+from benchmarks.atlas.registry import ALL
 
 WARM = 1000  # is added to the seed for the second call
 
@@ -39,19 +39,19 @@ def ais(name: str, seed: int) -> Iterator[dict]:
     model = None
     for call, shift in (("cold", 0), ("warm", WARM)):
         clock, random_seed = Clock(), own_seed(name, seed + shift)
-        model = POSTERIORS[name].model() if model is None else model
+        model = ALL[name].model() if model is None else model
         idata = pma.sample_ais(model=model, random_seed=random_seed, progressbar=False)
         found = pma.log_evidence(idata)
         evaluations = float(idata["evidence"]["evaluations"])
         record = {"call": call, "random_seed": random_seed, **as_record(found), **clock.read()}
-        record["evaluations"] = evaluations
+        record |= {"evaluations": evaluations, "stages": found.stages}
         yield record | {"moments": moments.worst(idata["posterior"], name, found.ess)}
 
 
 def bridge(name: str, seed: int) -> Iterator[dict]:
     """Yield the record of NUTS and a bridge on its draws."""
     clock, random_seed = Clock(), own_seed(name, seed)
-    model = POSTERIORS[name].model()
+    model = ALL[name].model()
     with model:
         idata = pm.sample(chains=4, random_seed=random_seed, progressbar=False, quiet=True)
     found = pma.bridge_evidence(idata, model=model, random_seed=random_seed)

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from benchmarks.atlas import stored
-from benchmarks.atlas.registry import POSTERIORS
+from benchmarks.atlas.registry import ALL
 
 COLUMNS = (
     "model",
@@ -38,6 +38,8 @@ COLUMNS = (
     "worst_sd_parameter",
     "failure",
 )
+TIMES = ("seconds", "cpu")
+WRONG = 3.0  # joint errors
 ROUNDED = {
     "log_evidence": 4,
     "mcse": 4,
@@ -65,7 +67,7 @@ def rows_of(records: list[dict]) -> list[dict]:
 
 
 def in_registry(key: tuple[str, int]) -> tuple[int, int]:
-    return list(POSTERIORS).index(key[0]), key[1]
+    return list(ALL).index(key[0]), key[1]
 
 
 def row_of(model: str, seed: int, records: list[dict]) -> dict:
@@ -84,13 +86,10 @@ def row_of(model: str, seed: int, records: list[dict]) -> dict:
     return {c: rounded(c, row.get(c)) for c in COLUMNS}
 
 
-TIMES = ("seconds", "cpu")
-
-
 def about(model: str) -> dict:
     """Return what is known of a posterior before a run."""
     known = stored.evidences().get(model)
-    posterior = POSTERIORS[model]
+    posterior = ALL[model]
     found = {"dims": posterior.dims, "replaces": posterior.replaces}
     if known:
         found |= {"exact": known.value, "exact_error": known.error, "exact_kind": known.kind}
@@ -111,6 +110,15 @@ def rounded(column: str, value):
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return round(value, ROUNDED[column]) if column in ROUNDED else value
+
+
+def faults(records: list[dict]) -> list[str]:
+    """Return the rows that did not end, and those that are trusted and wrong."""
+    found = [f"{r['model']}, {r['call']}: {r['failure']}" for r in records if "failure" in r]
+    for row in rows_of(records):
+        if row["verdict"] == "trust" and row["z"] != "" and abs(row["z"]) > WRONG:
+            found.append(f"{row['model']}: {row['z']} joint errors from the known evidence")
+    return found
 
 
 def as_csv(rows: list[dict]) -> str:

@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from benchmarks.atlas import campaign, moments, stored, table
-from benchmarks.atlas.registry import POSTERIORS, TABLE
+from benchmarks.atlas import campaign, moments, page, stored, table
+from benchmarks.atlas.registry import ALL, POSTERIORS, TABLE
+from benchmarks.atlas.samplers import TARGETS
 
 # Log densities of an earlier, independent translation of the Stan programs, at `shifted` points.
 VALUES = Path(__file__).parent / "atlas_log_densities.json"
@@ -24,10 +25,11 @@ VALUES = Path(__file__).parent / "atlas_log_densities.json"
 def test_the_registry_is_complete() -> None:
     assert len(POSTERIORS) == len(TABLE) == 132
     files = {f.name.removesuffix(".json.xz") for f in stored.FOLDER.glob("*.json.xz")}
-    assert files - {"moments"} == {p.dataset for p in TABLE}
-    assert len(stored.evidences()) == 93
+    assert files - {"moments"} == {p.dataset for p in ALL.values() if p.needs_data}
+    assert len(set(stored.evidences()) & set(POSTERIORS)) == 93
     assert len(stored.moments()) == 47
-    assert {*stored.evidences(), *stored.moments()} <= set(POSTERIORS)
+    assert {*stored.evidences(), *stored.moments()} <= set(ALL)
+    assert set(TARGETS) - set(stored.evidences()) == {"finpines-cox_40x40"}
     assert set(json.loads(VALUES.read_text())) == set(POSTERIORS)
 
 
@@ -243,6 +245,15 @@ def test_a_row_without_error_or_end() -> None:
     assert (row["failure"], row["verdict"], row["log_evidence"]) == ("no end in 300 s", "", "")
     assert "no end in 300 s" in table.line(lost)
     assert "| no end in 300 s |" in table.as_markdown([row], [lost])
+    assert table.faults([lost]) == [f"{NAME}, cold: no end in 300 s"]
+
+
+def test_only_what_is_trusted_can_be_wrong() -> None:
+    exact = stored.evidences()[NAME].value
+    assert table.faults([record("ais", "cold", exact + 0.08)]) == []
+    [fault] = table.faults([record("ais", "cold", exact + 0.1)])
+    assert fault == f"{NAME}: 3.33 joint errors from the known evidence"
+    assert table.faults([record("ais", "cold", exact + 0.1, verdict="do not trust")]) == []
 
 
 def test_rows_of_the_file_are_not_run_again(tmp_path: Path) -> None:
@@ -273,3 +284,36 @@ def test_a_process_that_fails_says_why(monkeypatch) -> None:
     )
     found = list(campaign.records(campaign.Row(NAME, "bridge", 0), 20.0))
     assert [r["failure"] for r in found] == ["ValueError: no data"]
+
+
+# The page
+
+
+def test_the_page_shows_the_records() -> None:
+    records = campaign.read(campaign.RESULTS)
+    rows = table.rows_of(records)
+    assert {r["model"] for r in rows} >= set(POSTERIORS)
+    assert campaign.RESULTS.with_suffix(".csv").read_text() == table.as_csv(rows)
+    assert (page.DOCS / "table.html").read_text() == page.page(rows, records)
+    assert (page.DOCS / "log_evidences.json").read_text() == page.as_json(rows, records)
+    assert sum(f.stat().st_size for f in page.DOCS.iterdir()) < 400_000
+
+
+def test_the_summary_counts_what_is_trusted_and_wrong() -> None:
+    exact = stored.evidences()[NAME].value
+    [text, *_] = page.summary(table.rows_of([record("ais", "cold", exact + 0.1)]))
+    assert NAME in text
+    doubted = record("ais", "cold", exact + 0.1, verdict="do not trust")
+    [text, *_] = page.summary(table.rows_of([doubted]))
+    assert "from a known value: none" in text
+
+
+def test_values_are_known_ones_or_those_of_trusted_runs() -> None:
+    unknown = "wells_data-wells_dae_model"
+    assert unknown not in stored.evidences()
+    for verdict, expected in (("trust", {NAME, unknown}), ("do not trust", {NAME})):
+        records = [record("ais", "cold", -3.0, verdict=verdict, random_seed=1)]
+        records.append({**records[0], "model": unknown})
+        found = json.loads(page.as_json(table.rows_of(records), records))
+        assert set(found) == expected
+        assert found[NAME]["log_evidence"] == [round(stored.evidences()[NAME].value, 4)]
