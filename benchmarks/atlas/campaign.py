@@ -88,7 +88,7 @@ def records(row: Row, limit: float) -> Iterator[dict]:
 def run_process(row: Row, limit: float) -> tuple[list[str], str]:
     """Return the lines that the process of a row has printed, and why it failed, if so."""
     process = subprocess.Popen(
-        command(row),
+        command(row, limit),
         cwd=ROOT,
         env={**os.environ, **ENVIRONMENT},
         stdout=subprocess.PIPE,
@@ -105,8 +105,9 @@ def run_process(row: Row, limit: float) -> tuple[list[str], str]:
     return output.splitlines(), last or f"ended with code {process.returncode}"
 
 
-def command(row: Row) -> list[str]:
-    return [sys.executable, "-W", "ignore", "-m", "benchmarks.atlas.row", *map(str, row)]
+def command(row: Row, limit: float) -> list[str]:
+    program = [sys.executable, "-W", "ignore", "-m", "benchmarks.atlas.row"]
+    return [*program, *map(str, row), str(limit)]
 
 
 def machine() -> dict[str, str | float]:

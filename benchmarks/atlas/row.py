@@ -1,6 +1,6 @@
 """Measure one posterior by one method, in a process of its own.
 
-    python -m benchmarks.atlas.row NAME METHOD SEED
+    python -m benchmarks.atlas.row NAME METHOD SEED LIMIT
 
 prints one line of JSON for each call. `ais` is `pymc_anneal.sample_ais` with defaults, called
 twice: cold, which includes building the model and compilation but no imports, and warm, with
@@ -27,6 +27,7 @@ from benchmarks.atlas import moments
 from benchmarks.atlas.registry import ALL
 
 WARM = 1000  # is added to the seed for the second call
+NOT_BEGUN = "not begun: the cold call took more than half of the limit"
 
 
 def own_seed(name: str, seed: int) -> int:
@@ -34,7 +35,7 @@ def own_seed(name: str, seed: int) -> int:
     return (zlib.crc32(name.encode()) + seed) % 2**31
 
 
-def ais(name: str, seed: int) -> Iterator[dict]:
+def ais(name: str, seed: int, limit: float) -> Iterator[dict]:
     """Yield the records of a cold and of a warm call."""
     model = None
     for call, shift in (("cold", 0), ("warm", WARM)):
@@ -46,9 +47,12 @@ def ais(name: str, seed: int) -> Iterator[dict]:
         record = {"call": call, "random_seed": random_seed, **as_record(found), **clock.read()}
         record |= {"evaluations": evaluations, "stages": found.stages}
         yield record | {"moments": moments.worst(idata["posterior"], name, found.ess)}
+        if call == "cold" and record["seconds"] > limit / 2:
+            yield {"call": "warm", "failure": NOT_BEGUN}
+            return
 
 
-def bridge(name: str, seed: int) -> Iterator[dict]:
+def bridge(name: str, seed: int, limit: float) -> Iterator[dict]:
     """Yield the record of NUTS and a bridge on its draws."""
     clock, random_seed = Clock(), own_seed(name, seed)
     model = ALL[name].model()
@@ -58,7 +62,7 @@ def bridge(name: str, seed: int) -> Iterator[dict]:
     yield {"call": "cold", "random_seed": random_seed, **as_record(found), **clock.read()}
 
 
-METHODS: dict[str, Callable[[str, int], Iterator[dict]]] = {"ais": ais, "bridge": bridge}
+METHODS: dict[str, Callable[[str, int, float], Iterator[dict]]] = {"ais": ais, "bridge": bridge}
 
 
 class Clock:
@@ -90,10 +94,10 @@ def as_record(found: pma.LogEvidence) -> dict:
 
 
 def main() -> None:
-    name, method, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    name, method, seed, limit = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    for record in METHODS[method](name, seed):
+    for record in METHODS[method](name, seed, limit):
         print(json.dumps(record), flush=True)
 
 

@@ -270,7 +270,7 @@ def test_rows_of_the_file_are_not_run_again(tmp_path: Path) -> None:
 
 def test_what_ended_before_the_limit_is_kept(tmp_path: Path, monkeypatch) -> None:
     program = 'import time; print(\'{"call": "cold", "value": 1}\', flush=True); time.sleep(60)'
-    monkeypatch.setattr(campaign, "command", lambda row: [sys.executable, "-c", program])
+    monkeypatch.setattr(campaign, "command", lambda *row: [sys.executable, "-c", program])
     file, reported = tmp_path / "records.jsonl", []
     campaign.run([campaign.Row(NAME, "ais", 0)], file, 1.0, 1, reported.append)
     cold, warm = campaign.read(file)
@@ -280,7 +280,7 @@ def test_what_ended_before_the_limit_is_kept(tmp_path: Path, monkeypatch) -> Non
 
 def test_a_process_that_fails_says_why(monkeypatch) -> None:
     monkeypatch.setattr(
-        campaign, "command", lambda row: [sys.executable, "-c", "raise ValueError('no data')"]
+        campaign, "command", lambda *row: [sys.executable, "-c", "raise ValueError('no data')"]
     )
     found = list(campaign.records(campaign.Row(NAME, "bridge", 0), 20.0))
     assert [r["failure"] for r in found] == ["ValueError: no data"]
