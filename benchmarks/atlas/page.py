@@ -17,6 +17,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.atlas import campaign, table
+from benchmarks.atlas.registry import POSTERIORS
 
 DOCS = Path(__file__).parents[2] / "docs" / "atlas"
 SHOWN = {k: v for k, v in table.SHOWN.items() if k not in ("model", "verdict")}
@@ -32,11 +33,22 @@ TITLES = {
 def main() -> None:
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else campaign.RESULTS
     records = campaign.read(file)
-    rows = table.rows_of(records)
+    rows = complete(table.rows_of(records))
     DOCS.mkdir(exist_ok=True)
     (DOCS / "table.html").write_text(page(rows, records), encoding="utf-8")
     (DOCS / "log_evidences.json").write_text(as_json(rows, records), encoding="utf-8")
     picture(rows, DOCS / "atlas.png")
+
+
+def complete(rows: list[dict]) -> list[dict]:
+    """Return the rows with those of posteriors that have no record yet, in the registry's order."""
+    ran = {row["model"] for row in rows}
+    empty = [
+        {**table.row_of(name, 0, []), "failure": "not run yet"}
+        for name in POSTERIORS
+        if name not in ran
+    ]
+    return sorted(rows + empty, key=lambda row: table.in_registry((row["model"], row["seed"])))
 
 
 # Table
@@ -79,10 +91,12 @@ def shown(column: str, value) -> str:
 def summary(rows: list[dict]) -> list[str]:
     """Return sentences on how many rows ended, were trusted, and agree with other values."""
     ended = [r for r in rows if r["verdict"]]
+    waiting = sum(r["failure"] == "not run yet" for r in rows)
     trusted = [r for r in ended if r["verdict"] == "trust"]
     wrong = [r["model"] for r in trusted if r["z"] != "" and abs(r["z"]) > table.WRONG]
     found = [
-        f"{len(rows)} posteriors: {len(ended)} ended, {len(trusted)} with the verdict trust; "
+        f"{len(rows)} posteriors, {waiting} of them not run yet. {len(ended)} ended, "
+        f"{len(trusted)} with the verdict trust; "
         f"trusted and more than {table.WRONG:g} joint errors from a known value: "
         f"{', '.join(wrong) or 'none'}."
     ]
