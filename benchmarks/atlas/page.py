@@ -1,14 +1,13 @@
 """Write what the page "Atlas" of the documentation shows, from the records of a campaign.
 
-    python -m benchmarks.atlas.page [RECORDS]
+    python -m benchmarks.atlas.page
 
-`docs/atlas/table.html` has a summary and the table, `docs/atlas/atlas.png` the figure, and
-`docs/atlas/log_evidences.json` the values in the format of posteriordb's summary statistics.
+`docs/atlas/table.html` and `samplers.html` have summaries and tables, `atlas.png` the figure, and
+`log_evidences.json` the values in the format of posteriordb's summary statistics.
 """
 
 import html
 import json
-import sys
 
 from pathlib import Path
 
@@ -20,7 +19,9 @@ from benchmarks.atlas import campaign, table
 from benchmarks.atlas.registry import POSTERIORS
 
 DOCS = Path(__file__).parents[2] / "docs" / "atlas"
+SAMPLERS = campaign.RESULTS.with_name("samplers.jsonl")
 SHOWN = {k: v for k, v in table.SHOWN.items() if k not in ("model", "verdict")}
+SCRIPT = '<script src="_static/atlas.js"></script>\n'
 TITLES = {
     "z": "difference from the known value in joint errors",
     "bridge": "NUTS and a bridge on its draws",
@@ -31,13 +32,21 @@ TITLES = {
 
 
 def main() -> None:
-    file = Path(sys.argv[1]) if len(sys.argv) > 1 else campaign.RESULTS
-    records = campaign.read(file)
-    rows = complete(table.rows_of(records))
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "table.html").write_text(page(rows, records), encoding="utf-8")
-    (DOCS / "log_evidences.json").write_text(as_json(rows, records), encoding="utf-8")
-    picture(rows, DOCS / "atlas.png")
+    for name, text in texts().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    picture(complete(table.rows_of(campaign.read(campaign.RESULTS))), DOCS / "atlas.png")
+
+
+def texts() -> dict[str, str]:
+    """Return what the files of the page hold, but for the figure."""
+    records, others = campaign.read(campaign.RESULTS), campaign.read(SAMPLERS)
+    rows, targets = complete(table.rows_of(records)), table.rows_of(others)
+    return {
+        "table.html": page(rows, records),
+        "samplers.html": about(targets, others) + table_of(targets, "samplers-table") + SCRIPT,
+        "log_evidences.json": as_json(rows, records),
+    }
 
 
 def complete(rows: list[dict]) -> list[dict]:
@@ -56,6 +65,20 @@ def complete(rows: list[dict]) -> list[dict]:
 
 def page(rows: list[dict], records: list[dict]) -> str:
     """Return the summary and the table as HTML, which `_static/atlas.js` sorts and filters."""
+    return (
+        about(rows, records)
+        + '<p><label>Show posteriors with <input id="atlas-filter" type="search"></label></p>\n'
+        + table_of(rows, "atlas-table")
+    )
+
+
+def about(rows: list[dict], records: list[dict]) -> str:
+    """Return what the rows say together, and where they were measured."""
+    texts = (" ".join(summary(rows)), table.measured(records))
+    return "".join(f"<p>{html.escape(text)}</p>\n" for text in texts)
+
+
+def table_of(rows: list[dict], identity: str) -> str:
     titled = {"model": "posterior", **SHOWN, "verdict": "verdict"}
     head = "".join(
         f'<th title="{TITLES.get(c, "")}"><button>{name}</button></th>'
@@ -63,12 +86,8 @@ def page(rows: list[dict], records: list[dict]) -> str:
     )
     body = "\n".join(line(row) for row in rows)
     return (
-        f"<p>{html.escape(' '.join(summary(rows)))}</p>\n"
-        f"<p>{html.escape(table.measured(records))}</p>\n"
-        '<p><label>Show posteriors with <input id="atlas-filter" type="search"></label></p>\n'
-        '<div class="atlas"><table id="atlas-table">\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n"
-        '<script src="_static/atlas.js"></script>\n'
+        f'<div class="atlas"><table id="{identity}">\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>\n"
     )
 
 

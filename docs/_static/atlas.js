@@ -1,6 +1,7 @@
-// Sorts the table of the atlas by the column whose heading is clicked, and hides rows without the words typed.
-(() => {
-  const table = document.getElementById("atlas-table");
+// Sorts a table of the atlas by the column whose heading is clicked, and hides rows without the words typed.
+["atlas-table", "samplers-table"].forEach((identity) => {
+  const table = document.getElementById(identity);
+  if (!table) return;
   const body = table.tBodies[0];
   const rows = [...body.rows];
   const key = (row, column) => {
@@ -24,6 +25,7 @@
     body.append(...rows);
   });
 
+  if (identity !== "atlas-table") return;
   document.getElementById("atlas-filter").addEventListener("input", (event) => {
     const words = event.target.value.toLowerCase().split(/\s+/);
     rows.forEach((row) => {
@@ -31,4 +33,4 @@
       row.hidden = !words.every((word) => text.includes(word));
     });
   });
-})();
+});
