@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow mutants lint format docs gallery benchmarks clean distclean
+.PHONY: help demo test test-slow mutants lint format docs gallery benchmarks atlas clean distclean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -72,6 +72,14 @@ BENCHMARKS ?= $(filter-out benchmarks/models.py benchmarks/everyday_%,$(wildcard
 
 benchmarks: $(VENV)/installed-bench  ## measure speed and memory against pm.sample_smc and BlackJAX
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
+
+# Rows that the file of records holds are not run again. MODELS= selects some; ATLAS_ARGS= has further options.
+MODELS ?=
+ATLAS_ARGS ?= --methods ais,bridge
+
+atlas: $(VENV)/installed-bench  ## log evidences of posteriordb's posteriors by two methods, and the page that shows them
+	$(BIN)/python -m benchmarks.atlas $(MODELS) $(ATLAS_ARGS)
+	$(BIN)/python -m benchmarks.atlas.page
 
 clean:  ## remove build products, keep the environments
 	rm -rf build dist docs/_build docs/generated .mypy_cache .pytest_cache .ruff_cache
