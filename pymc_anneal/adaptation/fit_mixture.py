@@ -72,6 +72,8 @@ _FAR, _MAX_TAILS = 0.3, 3
 _WIDE_SHARE, _PARTLY_WIDE_SHARE = 0.1, 0.2
 # Smallest weight of a component, as a share of what it had before the weights were fitted.
 _LEAST_SHARE = 0.2
+# Share of further draws that are higher than all particles, above which they are a mode.
+_HIGHER = 0.1
 # Modes with components of their own, the largest ones; smaller ones count to the last of these.
 _MAX_MODES = 8
 
@@ -176,8 +178,7 @@ def fit_mixture(
     FittedReference
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
-    every = position if further is None else np.concatenate([position, further])
-    label = group_by_mode(target.log_density, every).clip(max=_MAX_MODES - 1)
+    every, label = _group(target, position, further)
     mixture = _one_for_each_mode(target, every, label)
     modes = len(mixture.mean)
     if len(widen):
@@ -330,6 +331,25 @@ def _with_wider_component(mixture: ModeMixture, columns: np.ndarray) -> ModeMixt
     modes, d = mixture.mean.shape
     share = _WIDE_SHARE if len(columns) == d else _PARTLY_WIDE_SHARE
     return _with_component(mixture, widened(mixture.normals[0], columns), modes, share)
+
+
+def _group(
+    target: TargetDensity, position: np.ndarray, further: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return particles and further draws, and the mode of each.
+
+    Many that are higher than all particles are grouped by themselves: no valley leads to a step up.
+    """
+    if further is None:
+        return position, group_by_mode(target.log_density, position).clip(max=_MAX_MODES - 1)
+    higher = target.log_density(further) > np.nanmax(target.log_density(position))
+    if higher.mean() <= _HIGHER:
+        higher[:] = False
+    parts = [np.concatenate([position, further[~higher]]), further[higher]]
+    labels = [group_by_mode(target.log_density, part) for part in parts if len(part)]
+    label = labels[0].clip(max=_MAX_MODES - len(labels))
+    above = [np.where(own < 0, own, own + label.max() + 1) for own in labels[1:]]
+    return np.concatenate(parts), np.concatenate([label, *above]).clip(max=_MAX_MODES - 1)
 
 
 def _one_for_each_mode(

@@ -32,6 +32,8 @@ FAMILIES: tuple[Family, ...] = ("gaussian", "student_t")
 _MAX_DRAWS = 4000
 # Largest dimension in which a reference has correlations: its density costs d^2.
 MAX_DENSE = 512
+# Length of a Newton step from the mean of draws, in their standard deviations, that leaves them.
+_OUTSIDE = 3.0
 # Prior draws, of which the best is the start of the search for the mode.
 _STARTS = 64
 
@@ -164,12 +166,17 @@ def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndar
     -------
     mean : ndarray, shape (d,)
     scale : ndarray, shape (d,) or (d, d)
-        With gradients both are exact for a Gaussian density, from any ``d + 1`` draws.
+        With gradients both are exact for a Gaussian density, from any ``d + 1`` draws. A step far
+        out of many draws says that an edge ends the density: their moments are taken.
     """
-    scale = estimate_scale(draws, np.ones(len(draws)), gradient, largest=MAX_DENSE)
+    each, middle = np.ones(len(draws)), draws.mean(axis=0)
+    scale = estimate_scale(draws, each, gradient, largest=MAX_DENSE)
     if not np.isfinite(gradient).all(axis=1).any():
-        return draws.mean(axis=0), scale
-    return newton_step(draws, gradient, scale), scale
+        return middle, scale
+    mean = newton_step(draws, gradient, scale)
+    if len(draws) > 2 * len(mean) and (abs(mean - middle) > _OUTSIDE * draws.std(axis=0)).any():
+        return middle, estimate_scale(draws, each, largest=MAX_DENSE)
+    return mean, scale
 
 
 def newton_step(draws: np.ndarray, gradient: np.ndarray, scale: np.ndarray) -> np.ndarray:

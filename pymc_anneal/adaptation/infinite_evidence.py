@@ -18,10 +18,14 @@ from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 
+# Standard deviations of the reference that make a unit of distance, of at least one: logarithms of
+# scales and log odds have 1.1 to 1.8 under the usual priors, a normal location may have hundreds.
+_UNIT = 2.0
 # How far beyond all draws of the reference a particle has to be: a factor of 150 for a scale.
 _BEYOND = 5.0
 # Distances from the median of the reference: for a scale, from 1e-4 to 1e-12 of it. Measurements
-# may have a scale of 1e-6; below 1e-13 of a location, its rounding is larger.
+# may have a scale of 1e-6; below 1e-13 of a location, its rounding is larger. They begin beyond the
+# draws: mass grows inside of the prior wherever the data are there.
 _DISTANCES = np.linspace(8.0, 28.0, 6)
 # Slope of log M, per unit of t, above which it does not fall. Prior densities that are finite or
 # infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1.
@@ -75,24 +79,34 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
     """
     if not 0 < position.shape[1] <= _MAX_DIMENSIONS:
         return
-    for j, sign in _runaways(reference, position):
+    unit = np.maximum(reference.std(axis=0) / _UNIT, 1.0)
+    for j, sign in _runaways(reference, position, unit):
         # Among the particles there, the nearest to the ridge: the others have not arrived.
         top = position[(sign * position[:, j]).argmax()]
-        places = np.median(reference[:, j]) + sign * _DISTANCES
-        ridge = _follow(path, top, j, places)
+        places = _places(sign * reference[:, j], unit[j])
+        ridge = _follow(path, top, j, sign * places)
         if ridge is None:
             continue
         log_mass, last = ridge
-        slope = np.diff(log_mass) / np.diff(_DISTANCES)
+        slope = np.diff(log_mass) / np.diff(_DISTANCES)  # of the mass for a unit
         if (slope[1:] > _LEAST_SLOPE).all():
-            raise InfiniteEvidenceError(j, float(slope[-1]), last)
+            raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), last)
 
 
-def _runaways(reference: np.ndarray, position: np.ndarray) -> list[tuple[int, int]]:
+def _places(reference: np.ndarray, unit: float) -> np.ndarray:
+    """Return places along a coordinate beyond its draws, shape ``(m,)``."""
+    middle = np.median(reference)
+    start = max(reference.max() - middle, _DISTANCES[0])
+    return np.asarray(middle + start + unit * (_DISTANCES - _DISTANCES[0]))
+
+
+def _runaways(
+    reference: np.ndarray, position: np.ndarray, unit: np.ndarray
+) -> list[tuple[int, int]]:
     """Return coordinates and signs of directions in which particles are far from all draws."""
     below = reference.min(axis=0) - position.min(axis=0)
     above = position.max(axis=0) - reference.max(axis=0)
-    beyond = np.stack([below, above])
+    beyond = np.stack([below, above]) / unit
     order = np.argsort(-beyond, axis=None)[: (beyond > _BEYOND).sum()]
     return [(int(i % beyond.shape[1]), 1 if i // beyond.shape[1] else -1) for i in order]
 

@@ -7,8 +7,13 @@ import pymc as pm
 
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar import basic as scalar
 
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.underflow import scalar_op
+
+# Element-wise operations whose values jump.
+_JUMPS = scalar.LogicalComparison | scalar.Ceil | scalar.Floor | scalar.IntDiv | scalar.Sign
 
 
 def random_parents(model: pm.Model, graphs: Sequence[Variable]) -> set[Variable]:
@@ -19,6 +24,20 @@ def random_parents(model: pm.Model, graphs: Sequence[Variable]) -> set[Variable]
 def likelihood_is_constant(model: pm.Model) -> bool:
     """Whether the likelihood depends on no free variable, as in a point null."""
     return not random_parents(model, [*model.observed_RVs, *model.potentials])
+
+
+def likelihood_has_jumps(model: pm.Model) -> bool:
+    """Whether free variables are compared, or rounded, on their way to the likelihood."""
+    parameters = [v for rv in model.observed_RVs for v in rv.owner.inputs]
+    between = ancestors([*parameters, *model.potentials], blockers=model.free_RVs)
+    jumps = [v for v in between if isinstance(scalar_op(v), _JUMPS)]
+    return bool(random_parents(model, jumps))
+
+
+def count_data(compiled: CompiledModel) -> int:
+    """Count the observed values."""
+    observed = [compiled.model.rvs_to_values[rv] for rv in compiled.model.observed_RVs]
+    return sum(np.size(value.eval()) for value in compiled.freeze(observed))
 
 
 def known_values(

@@ -40,7 +40,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.split_levels import draws_of, share_unseen, split_levels
+from pymc_anneal.pipeline.split_levels import draws_of, split_levels
 from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
@@ -49,9 +49,6 @@ from pymc_anneal.transitions.independence import IndependenceMetropolis
 # from the mixture though it costs several times as much: the path from the prior would pass them by
 # as well.
 _UNMET, _PRICE_OF_UNMET = 1e-3, 4.0
-# Share of the draws by levels with a higher likelihood than a survey has met, above which the same
-# holds; with 240 particles it is 0.004 by chance.
-_UNSEEN = 0.1
 # Discrepancy up to which proposals from the mixture may serve as transitions: a third are accepted.
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long.
 _BY_PROPOSALS = 1.0
@@ -102,7 +99,7 @@ def choose_mixture(
     assert pilot is not None and fitted is not None
     if mixture.objection and not insist:
         return _prior_instead(prior, mixture)
-    unmet = fitted.unmet_share_of(pilot.rough_log_z) > _UNMET or mixture.unseen > _UNSEEN
+    unmet = fitted.unmet_share_of(pilot.rough_log_z) > _UNMET
     whatever = insist or unmet
     if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
         near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
@@ -156,7 +153,6 @@ def _fit(
         built_from=surveyed,
         fitted=fitted,
         levels=levels,
-        unseen=share_unseen(session, compiled, further, particles),
         objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
     )
 

@@ -72,8 +72,6 @@ class RunCandidate:
         The fit of the reference, if it is a mixture.
     levels : Levels or None
         What multilevel splitting found beside the survey, if it was asked.
-    unseen : float
-        Share of the draws by levels with a higher likelihood than all particles of the survey.
     guide : Callable or None
         What leads from the prior to where the likelihood is not zero.
     objection : str
@@ -88,7 +86,6 @@ class RunCandidate:
     built_from: "RunCandidate | None" = None
     fitted: FittedReference | None = None
     levels: Levels | None = None
-    unseen: float = 0.0
     guide: Guide | None = None
     objection: str = ""
 

@@ -1,80 +1,76 @@
 """The posterior density of some coordinates at a point, from draws.
 
 With the unnormalised posterior ``q(b, r)``, the coordinates of interest ``b``, all others ``r``, a
-matrix ``A`` and any density ``w``, the shear ``u = r - A b`` has volume one, so that
+function ``g`` and any density ``w``, the shear ``r + g(b_0) - g(b)`` has volume one, so that
 
-    p(b_0 | y) = E[ w(b) q(b_0, r + A (b_0 - b)) / q(b, r) ]
+    p(b_0 | y) = E[v],    v = w(b) q(b_0, r + g(b_0) - g(b)) / q(b, r),
 
-over the posterior, for every ``w`` and ``A`` (importance weighted marginal density estimation;
-Chen 1994, eq. 2.3, with ``A = 0``). ``A`` is the regression of ``r`` on ``b``: for a normal
-posterior the ratio of the ``q`` then depends on ``b`` alone. ``w`` is a normal density inside of an
-ellipsoid and zero outside, because in the tails its ratio to ``q`` may be large without a draw that
-shows it; of several, that with the largest effective sample size is taken. ``A`` and ``w`` come
-from one half of the draws, the mean from the other.
+over the posterior, for every ``w`` and ``g`` (importance weighted marginal density estimation;
+Chen 1994, eq. 2.3, with ``g = 0``). ``g`` is a regression of ``r`` on ``b`` (`shear.py`): for a
+normal posterior and a linear one the ratio of the ``q`` then depends on ``b`` alone. ``w`` is a
+`Window`. Both come from one half of the draws, the mean from the other.
 
-On a curved ridge the ratio has a tail that few draws show. The witness is a count: the mean density
-over a ball around the point, times its volume, is the share of the draws in it.
+Where moved draws leave a ridge, ``v`` has a tail that no draw shows, and the mean is too low. The
+witness is the distribution of ``b``: with the weights ``v`` it is ``w``,
+
+    E[v; b in B] = p(b_0 | y) w(B)    for every B,
+
+and where draws from afar do not count, it is narrower. Of several ``w`` and ``g``, those with the
+smallest error among the ones without such a deviation are taken. A deviation where nearly all draws
+under ``w`` count is no tail: the draws are not of this posterior.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from scipy.special import gammaln, logsumexp, ndtri
-from scipy.stats import chi2, multivariate_normal
-from scipy.stats.qmc import Halton
-
+from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.evidence.ais import effective_sample_size
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
+from pymc_anneal.evidence.heavy_tail import error_with_tail
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
+from pymc_anneal.posthoc.shear import Shear, count_terms
+from pymc_anneal.posthoc.window import Window
 
-# From values of the coordinates, shape (n, k), to log w, shape (n,).
-_LogW: TypeAlias = Callable[[np.ndarray], np.ndarray]
-
-# Mass of a normal density inside of the ellipsoid: for a normal posterior the ratio has a relative
-# variance of 1 / 0.95 - 1 = 0.05.
-_MASS = 0.95
-
-# Share of the draws in the ball; its largest radius in standard deviations, beyond which the
-# density varies too much for a few points; their number; errors by which both may differ, once in
-# 1,000.
-_SHARE, _LARGEST, _POINTS, _ERRORS = 0.2, 1.0, 32, 3.3
-
-# Centres of w between the mean of the draws and the point, and widths in standard deviations.
-_CENTRES, _WIDTHS = (0.0, 0.25, 0.5, 1.0), (1.0, 0.8, 0.6, 0.4)
+# Places of w between the mean of the draws and the point, and widths in standard deviations.
+_PLACES, _WIDTHS = (0.0, 0.25, 0.5, 1.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
+# Widths at the point up to which a shear is fitted to the draws under w alone, and draws of a
+# regression for each of its terms.
+_LOCAL, _PER_TERM = 0.4, 20
+# Errors by which one of two moments of b may be off: once in 1,000; and in the choice, where
+# another one may serve.
+_ERRORS, _ERRORS_OF_CHOICES = 3.5, 2.0
+# Share of the draws under w that count where no tail is missing, and their least effective number.
+_MOST, _FEWEST = 0.5, 2.0
 
 
 class PointDensity(NamedTuple):
-    """The log posterior density at a point, and the mass around it in two ways, in nats.
+    """The log posterior density at a point, in nats.
 
     Attributes
     ----------
     density : MeanRatio
         With respect to the unconstrained coordinates.
-    around : MeanRatio
-        Log mass of a ball around the point, by its densities.
-    counted : MeanRatio
-        The same by the share of the draws in it.
+    deviation : float
+        How far the draws that count are from where they have to be, in errors.
     log_ratio : ndarray, shape (chains, n - n // 2)
         What `density` averages, at the second half of the draws.
     """
 
     density: MeanRatio
-    around: MeanRatio
-    counted: MeanRatio
+    deviation: float
     log_ratio: np.ndarray
 
     def verdict(self, remedy: str) -> Verdict:
         """Return whether to trust the density; `remedy` says what to do if one should not."""
-        apart = self.around.log_mean - self.counted.log_mean
-        if abs(apart) <= _ERRORS * np.hypot(self.around.mcse, self.counted.mcse):
+        if self.deviation <= _ERRORS:
             return self.density.verdict(remedy)
         doubt = (
-            f"the density around the point accounts for {np.exp(self.around.log_mean):.2g} of "
-            f"the draws, and {np.exp(self.counted.log_mean):.2g} of them are there: {remedy}"
+            "draws of a part of the posterior do not count for the density at the point (their "
+            f"weights are off by {self.deviation:.1f} errors): {remedy}"
         )
         return verdict_from([doubt], [])
 
@@ -110,112 +106,106 @@ def posterior_density_at(
     """
     chains, n, d = draws.shape
     first, second = (part.reshape(-1, d) for part in (draws[:, : n // 2], draws[:, n // 2 :]))
-    slope, at_second = _regress(first, coordinates), log_density(second)
-
-    def log_ratio(x: np.ndarray, at_x: np.ndarray, point: np.ndarray) -> np.ndarray:
-        moved = x + (point - x[:, coordinates]) @ slope
-        moved[:, coordinates] = point
-        return np.asarray(log_density(moved) - at_x)
-
-    b, fitted = first[:, coordinates], log_ratio(first, log_density(first), value)
-    log_w = max(_candidates(b, value), key=lambda w: effective_sample_size(w(b) + fitted))
-    weight = log_w(second[:, coordinates])
-    at_point = (weight + log_ratio(second, at_second, value)).reshape(chains, -1)
-    ball = _Ball.around(value, draws[:, :, coordinates].reshape(-1, len(value)))
-    each = [weight + log_ratio(second, at_second, point) for point in ball.points()]
-    return PointDensity(
-        mean_ratio(at_point),
-        _mean_over(np.array(each) + ball.log_volume, chains),
-        _share(ball.contains(draws[:, :, coordinates])),
-        at_point,
-    )
+    window, shear = _choose(first, log_density, coordinates, value)
+    b = second[:, coordinates]
+    log_ratio = log_density(shear.move(second, value)) - log_density(second)
+    log_ratio = (window.log_density(b) + log_ratio).reshape(chains, -1)
+    deviation = _deviation(window, b.reshape(chains, -1, len(value)), log_ratio)
+    return PointDensity(mean_ratio(log_ratio), deviation, log_ratio)
 
 
-def _mean_over(log_ratio: np.ndarray, chains: int) -> MeanRatio:
-    """Average over points and draws, shape ``(points, n)``; the points are a part of the error."""
-    by_draw = logsumexp(log_ratio, axis=0) - np.log(len(log_ratio))
-    found = mean_ratio(by_draw.reshape(chains, -1))
-    by_point = np.exp(logsumexp(log_ratio, axis=1) - logsumexp(log_ratio))
-    spread = np.std(by_point) * np.sqrt(len(by_point))  # relative error of a mean of as many
-    return found._replace(mcse=float(np.hypot(found.mcse, spread)))
+class _Offer(NamedTuple):
+    """A window and a shear with their log ratios at draws, and their relative error."""
 
-
-def _share(inside: np.ndarray) -> MeanRatio:
-    """Return the log share of draws, shape ``(chains, n)``; with an infinite error if it is 0."""
-    if not inside.any():
-        return MeanRatio(-np.inf, np.inf, 0.0, np.nan, np.nan)
-    return mean_ratio(np.where(inside, 0.0, -np.inf))
-
-
-@dataclass(frozen=True)
-class _Ball:
-    """A ball around a point, in coordinates in which draws have unit covariance."""
-
-    centre: np.ndarray
-    scale: np.ndarray
-    radius: float
-
-    @classmethod
-    def around(cls, value: np.ndarray, b: np.ndarray) -> "_Ball":
-        """Return the ball that has a share of the draws ``b``, shape ``(n, k)``."""
-        scale = np.linalg.cholesky(np.atleast_2d(np.cov(b.T)))
-        radius = np.quantile(_length(scale, b - value), _SHARE)
-        return cls(value, scale, min(float(radius), _LARGEST))
+    window: Window
+    shear: Shear
+    log_ratio: np.ndarray
+    error: float
 
     @property
-    def log_volume(self) -> float:
-        k = len(self.centre)
-        unit = k / 2 * np.log(np.pi) - gammaln(k / 2 + 1)
-        return float(unit + k * np.log(self.radius) + np.log(np.diag(self.scale)).sum())
-
-    def contains(self, b: np.ndarray) -> np.ndarray:
-        """Whether each of some positions, shape ``(..., k)``, is inside."""
-        return np.asarray(_length(self.scale, b - self.centre) <= self.radius)
-
-    def points(self) -> np.ndarray:
-        """Return points spread evenly over the ball, shape ``(m, k)``."""
-        k = len(self.centre)
-        if k == 1:
-            place = np.linspace(-1, 1, 2 * _POINTS + 1)[1::2, None]
-        else:
-            uniform = Halton(k + 1, scramble=False).random(_POINTS + 1)[1:]  # the first is zero
-            normal = ndtri(uniform[:, :k])
-            length = np.linalg.norm(normal, axis=1, keepdims=True)
-            place = normal / length * uniform[:, k:] ** (1 / k)
-        return np.asarray(self.centre + self.radius * place @ self.scale.T)
+    def counts_most(self) -> bool:
+        """Whether most draws in the window count."""
+        return bool(self.error**-2 > _MOST * np.isfinite(self.log_ratio).sum())
 
 
-def _length(scale: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the lengths of vectors, shape ``(..., k)``, in the units of a Cholesky factor."""
-    return np.asarray(np.linalg.norm(np.linalg.solve(scale, x[..., None])[..., 0], axis=-1))
-
-
-def _candidates(b: np.ndarray, value: np.ndarray) -> Iterator[_LogW]:
-    """Yield densities at and around the draws, shape ``(n, k)``, of a point."""
-    mean, covariance = b.mean(axis=0), np.atleast_2d(np.cov(b.T))
-    for centre in _CENTRES:
-        for width in _WIDTHS:
-            yield _truncated_normal(mean + centre * (value - mean), width**2 * covariance)
-
-
-def _truncated_normal(mean: np.ndarray, covariance: np.ndarray) -> _LogW:
-    """Return the log density of a normal distribution inside of its ellipsoid."""
-    normal = multivariate_normal(mean, covariance)
-    # The density falls by half the squared distance from the centre.
-    lowest = normal.logpdf(mean) - 0.5 * chi2.ppf(_MASS, len(mean))
-
-    def log_w(x: np.ndarray) -> np.ndarray:
-        value = np.atleast_1d(normal.logpdf(x))
-        return np.where(value >= lowest, value - np.log(_MASS), -np.inf)
-
-    return log_w
-
-
-def _regress(x: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Return the regression of all coordinates on some of them, shape ``(k, d)``."""
+def _choose(
+    x: np.ndarray, log_density: LogDensity, coordinates: np.ndarray, value: np.ndarray
+) -> tuple[Window, Shear]:
+    """Return the window and the shear with the smallest error from draws, shape ``(n, d)``."""
     b = x[:, coordinates]
     if (np.ptp(b, axis=0) == 0).any():
         raise ValueError("A coordinate of the null is the same in all draws: the chains are stuck.")
-    covariance = np.atleast_2d(np.cov(b.T))
-    joint = (b - b.mean(axis=0)).T @ (x - x.mean(axis=0)) / (len(x) - 1)
-    return np.linalg.solve(covariance, joint)
+    offers = sorted(_offers(x, log_density, coordinates, value), key=lambda o: o.error)
+    chosen, least = offers[0], np.inf
+    for offer in (o for o in offers if np.isfinite(o.error)):
+        deviation = _deviation(offer.window, b[None], offer.log_ratio[None])
+        if deviation < least:
+            chosen, least = offer, deviation
+        if deviation <= _ERRORS_OF_CHOICES:
+            break
+        if offer.counts_most:
+            return offer.window, offer.shear
+    return chosen.window, chosen.shear
+
+
+def _offers(
+    x: np.ndarray, log_density: LogDensity, coordinates: np.ndarray, value: np.ndarray
+) -> Iterator[_Offer]:
+    """Yield windows and shears for draws, shape ``(n, d)``."""
+    b, at_x = x[:, coordinates], log_density(x)
+
+    def with_ratios(weight: np.ndarray) -> list[tuple[Shear, np.ndarray]]:
+        shears = _shears(x, coordinates, weight)
+        return [(s, np.asarray(log_density(s.move(x, value)) - at_x)) for s in shears]
+
+    everywhere = with_ratios(np.ones(len(x)))
+    for place in _PLACES:
+        for width in _WIDTHS:
+            window = Window.between(b, value, place, width)
+            log_w, found = window.log_density(b), everywhere
+            if place == 1.0 and width <= _LOCAL and (log_w > -np.inf).any():
+                found = [*everywhere, *with_ratios(np.exp(log_w - log_w.max()))]
+            for shear, log_ratio in found:
+                each = log_w + log_ratio
+                yield _Offer(window, shear, each, _relative_error(each))
+
+
+def _shears(x: np.ndarray, coordinates: np.ndarray, weight: np.ndarray) -> Iterator[Shear]:
+    """Yield the shears for whose regression there are enough draws, a straight one first."""
+    for degree in (1, 2):
+        enough = count_terms(len(coordinates), degree) * _PER_TERM <= (weight > 0).sum()
+        if enough or (degree == 1 and weight.all()):
+            yield Shear.fit(x, coordinates, degree, weight)
+
+
+def _relative_error(log_ratio: np.ndarray) -> float:
+    """Return the relative error of a mean with its tail; infinite if the tail is too heavy."""
+    if not np.isfinite(log_ratio).any():
+        return np.inf
+    effective = effective_sample_size(log_ratio)
+    if effective < _FEWEST:
+        return np.inf
+    k = weight_pareto_k(log_ratio)
+    return np.inf if k > MAX_PARETO_K else error_with_tail(effective**-0.5, log_ratio, k)
+
+
+def _deviation(window: Window, b: np.ndarray, log_ratio: np.ndarray) -> float:
+    """Return by how many errors weighted draws deviate from a window, the worse of two moments.
+
+    Parameters
+    ----------
+    window
+    b : ndarray, shape (chains, n, k)
+    log_ratio : ndarray, shape (chains, n)
+        Logs of their weights.
+    """
+    weight = np.exp(log_ratio - log_ratio.max())
+    return max(_errors(weight * moment) for moment in window.deviations(b))
+
+
+def _errors(values: np.ndarray) -> float:
+    """Return the mean of values of chains, which should be zero, in its errors."""
+    if np.ptp(values) == 0:
+        return 0.0
+    error = values.std() / np.sqrt(draws_ess(values))
+    return float(abs(values.mean()) / error)

@@ -91,6 +91,38 @@ class TestFit:
         assert unseen.discrepancy > 1 > found.discrepancy
 
 
+class TestStepUp:
+    """A box of a fiftieth of the evidence in each coordinate, e^20 times as likely: no valley."""
+
+    SIDE, RISE = 0.1, 20.0
+
+    def further(self) -> np.ndarray:
+        """Draws in the box, where all of the posterior is."""
+        return np.random.default_rng(6).uniform(-self.SIDE, self.SIDE, (200, D)) + 1.0
+
+    def fit(self, further: np.ndarray | None) -> FittedReference:
+        def terms(x: jax.Array) -> LogTerms:
+            inside = (jnp.abs(x - 1.0) < self.SIDE).all()
+            return LogTerms(log_prior(x), jnp.where(inside, self.RISE, 0.0))
+
+        target = TargetDensity(pma.GeometricPath(terms), 256, gradients=False)
+        particles = draw_prior(np.random.SeedSequence(7), 240)
+        seed = np.random.SeedSequence(8)
+        return fit_mixture(target, particles, draw_prior, seed, further=further)
+
+    def log_z(self) -> float:
+        edge = (1.0 + self.SIDE * np.array([-1, 1])) / PRIOR_SD
+        return float(np.logaddexp(0, self.RISE + D * np.log(np.diff(stats.norm.cdf(edge))[0])))
+
+    def test_draws_above_all_particles_have_a_component(self) -> None:
+        found = self.fit(self.further())
+        assert found.log_z == pytest.approx(self.log_z(), abs=0.3)
+        assert found.unmet_share_of(np.nan) > 0.5
+
+    def test_without_them_it_is_missed(self) -> None:
+        assert self.fit(None).log_z < self.log_z() - 1.0
+
+
 class TestWiderComponent:
     """Forty coordinates that are normal, and one with an exponential tail."""
 

@@ -7,7 +7,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_reference import fit_to_draws
+from pymc_anneal.adaptation.fit_reference import fit_to_draws, locate, newton_step
+from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.results.container import dataset
 from tests.adaptation.vague_regression import vague_regression
@@ -39,6 +40,16 @@ def test_draws_with_gradients_that_are_not_finite_are_left_out() -> None:
     fitted = fit_to_draws(pma.compile_model(model), draws)
     assert fitted.mean[0] == pytest.approx(0.5, abs=0.01)
     assert fitted.scale[0] == pytest.approx(np.sqrt(0.5), rel=0.01)
+
+
+def test_draws_that_an_edge_ends_have_their_moments() -> None:
+    """The slope of an exponential density leads far out of its draws, and so does a Newton step."""
+    draws = -4.0 - np.random.default_rng(4).exponential(size=(400, 2))
+    slope = 1.0 - 0.02 * np.exp(draws + 4.0)
+    assert abs(newton_step(draws, slope, estimate_scale(draws, np.ones(400), slope))).max() > 10
+    mean, scale = locate(draws, slope)
+    np.testing.assert_allclose(mean, draws.mean(axis=0))
+    np.testing.assert_allclose(np.diag(scale), 1.0, atol=0.15)
 
 
 def test_family() -> None:

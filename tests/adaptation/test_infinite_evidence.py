@@ -7,7 +7,12 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.infinite_evidence import InfiniteEvidenceError, check_finite_evidence
+from pymc_anneal.adaptation import infinite_evidence
+from pymc_anneal.adaptation.infinite_evidence import (
+    _DISTANCES,
+    InfiniteEvidenceError,
+    check_finite_evidence,
+)
 from pymc_anneal.base.contracts import LogTerms
 
 DATA = np.full(4, 0.7)
@@ -52,3 +57,35 @@ def test_mass_that_falls_is_finite() -> None:
 
 def test_only_particles_far_from_the_draws_are_looked_at() -> None:
     check(path(0.0), log_scale=-3.0)
+
+
+class TestSeparation:
+    """A logistic regression of separated data, whose mass grows inside of a wide prior."""
+
+    SD = 20.0
+
+    def path(self) -> pma.GeometricPath:
+        place = jnp.array([-1.2, -0.8, -0.5, -0.2, 0.1, 0.4, 0.9, 1.3])
+
+        def terms(x: jax.Array) -> LogTerms:
+            log_prior = -0.5 * jnp.square(x / self.SD).sum()
+            logit = (x[0] + x[1] * place) * jnp.sign(place)
+            return LogTerms(log_prior, jax.nn.log_sigmoid(logit).sum())
+
+        return pma.GeometricPath(terms)
+
+    def particles(self, slope: float) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(2)
+        around = np.array([0.0, slope]) + [1.0, 3.0] * rng.normal(size=(50, 2))
+        return self.SD * rng.normal(size=(50, 2)), around
+
+    @pytest.mark.parametrize("slope", [70.0, 140.0])
+    def test_is_finite(self, slope: float) -> None:
+        check_finite_evidence(self.path(), *self.particles(slope))
+
+    def test_mass_grows_inside_of_the_prior(self, monkeypatch) -> None:
+        """The twin: within three standard deviations of the prior, it says that it is infinite."""
+        monkeypatch.setattr(infinite_evidence, "_places", lambda draws, unit: _DISTANCES)
+        monkeypatch.setattr(infinite_evidence, "_UNIT", np.inf)
+        with pytest.raises(InfiniteEvidenceError):
+            check_finite_evidence(self.path(), *self.particles(70.0))

@@ -7,7 +7,10 @@ from scipy import stats
 
 from pymc_anneal.base.arviz_compat import draws_ess
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
+from pymc_anneal.posthoc import density_at_point
 from pymc_anneal.posthoc.density_at_point import posterior_density_at
+from pymc_anneal.posthoc.shear import Shear
+from pymc_anneal.posthoc.window import Window
 from tests.cases import log_gamma_draws, log_gamma_marginal
 
 TRUTH = 0.5 * np.log(1 / 1.44)
@@ -106,6 +109,18 @@ def log_density(x: np.ndarray) -> np.ndarray:
     return 5.0 + sum(log_gamma_marginal(1.0, i).logpdf(z[:, i]) for i in (0, 1))
 
 
+def ridge(shape=np.square, scale=0.05):
+    """Return draws around a curve, shape (4, 1000, 2), and their log density."""
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=(4, 1000))
+    draws = np.stack([a, shape(a) + scale * rng.normal(size=a.shape)], axis=2)
+
+    def log_density(x: np.ndarray) -> np.ndarray:
+        return stats.norm.logpdf(x[:, 0]) + stats.norm.logpdf(x[:, 1], shape(x[:, 0]), scale)
+
+    return draws, log_density
+
+
 class TestPosteriorDensity:
     value = np.array([0.5])
 
@@ -160,26 +175,45 @@ class TestPosteriorDensity:
         assert log_mean(tails) == pytest.approx(np.log(mean), rel=1e-9)
 
     @pytest.mark.parametrize("value", [[1.0, -2.0], [0.0, 0.0], [3.0, -6.0], [30.0, -6.0]])
-    def test_the_mass_around_a_point_is_that_of_its_densities(self, value) -> None:
+    def test_draws_that_count_are_where_they_have_to_be(self, value) -> None:
         root = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [-0.4, 0.2, 1.5]])
         density, point = stats.multivariate_normal(np.zeros(3), root @ root.T), np.array(value)
         for seed in range(5):
             draws = np.random.default_rng(seed).normal(size=(4, 500, 3)) @ root.T
             found = posterior_density_at(draws, density.logpdf, np.array([2, 0]), point)
-            assert "of the draws" not in str(found.verdict("")), seed
+            assert found.deviation < 3.5, seed
 
-    def test_a_ridge_is_seen_by_the_count(self) -> None:
-        """The ratios of a banana have a tail that few of 2,000 draws show."""
-        rng = np.random.default_rng(2)
-        a = rng.normal(size=(4, 1000))
-        draws = np.stack([a, a**2 + 0.05 * rng.normal(size=a.shape)], axis=2)
+    @pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
+    def test_a_curved_ridge(self, value) -> None:
+        found = posterior_density_at(*ridge(), np.array([0]), np.array([value]))
+        assert found.verdict("").trusted
+        assert found.density.mcse < 0.01
+        assert abs(found.density.log_mean - stats.norm.logpdf(value)) < 4 * found.density.mcse
 
-        def banana(x: np.ndarray) -> np.ndarray:
-            return stats.norm.logpdf(x[:, 0]) + stats.norm.logpdf(x[:, 1], x[:, 0] ** 2, 0.05)
+    @pytest.mark.parametrize(
+        ("shape", "doubt"),
+        [(np.square, "10 independent draws"), (np.abs, "do not count")],
+        ids=["square", "kink"],
+    )
+    def test_draws_that_leave_a_ridge_are_seen(self, monkeypatch, shape, doubt) -> None:
+        """The twin: along straight lines most draws leave it, and no weight shows what is lost."""
 
-        found = posterior_density_at(draws, banana, np.array([0]), np.array([1.0]))
-        assert abs(found.density.log_mean - stats.norm.logpdf(1.0)) > 4 * found.density.mcse
-        assert "of the draws" in str(found.verdict("compare two models"))
+        def straight(x, log_density, coordinates, value):
+            shear = Shear.fit(x, coordinates, 1, np.ones(len(x)))
+            return Window.between(x[:, coordinates], value, 1.0, 0.8), shear
+
+        monkeypatch.setattr(density_at_point, "_choose", straight)
+        found = posterior_density_at(*ridge(shape, 0.1), np.array([0]), np.array([1.0]))
+        assert found.density.log_mean < stats.norm.logpdf(1.0) - 1.0
+        assert doubt in str(found.verdict("compare two models"))
+
+    def test_draws_of_another_posterior_are_seen(self) -> None:
+        """They count, and are not where they have to be."""
+        draws, log_density = ridge()
+        draws[:, :, 0] *= 0.8
+        draws[:, :, 1] *= 0.64
+        found = posterior_density_at(draws, log_density, np.array([0]), np.array([0.5]))
+        assert "do not count" in str(found.verdict(""))
 
     def test_stuck_chains(self) -> None:
         with pytest.raises(ValueError, match="the chains are stuck"):
