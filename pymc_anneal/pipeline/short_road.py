@@ -19,6 +19,7 @@ from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.location_scale import location_scale_model
 from pymc_anneal.model.log_concavity import is_log_concave_model
+from pymc_anneal.model.parents import likelihood_has_jumps
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.start import Request, Start
@@ -50,10 +51,12 @@ def short_road(session: Session, request: Request) -> Start | None:
 
 
 def _is_open(settings: Settings, request: Request) -> bool:
-    """Whether one step without moves will do, and all derivatives are there."""
-    compiled, given = request.target.compiled, settings.fixed_steps is not None or settings.stops
-    plain = settings.free_transition and not settings.reject_nan and not given
+    """Whether one step without moves will do, and climbs may show all modes."""
+    compiled, planned = request.target.compiled, settings.fixed_steps is None
+    plain = settings.free_transition and not settings.reject_nan and planned
+    # Climbs may not show where a likelihood jumps: levels go with a survey.
     smooth = compiled.derivatives.order == SMOOTH and not compiled.calls
+    smooth = smooth and not likelihood_has_jumps(compiled.model)
     wanted = request.is_surveyed and request.options.reference == "auto"
     return wanted and plain and smooth and settings.audit != "levels"
 

@@ -36,9 +36,9 @@ ROWS: Rows = [
         [
             ("settings.free_transition and", "True and"),
             ("not settings.reject_nan and", ""),
-            ("settings.fixed_steps is not None or settings.stops", "settings.stops"),
-            ("settings.fixed_steps is not None or settings.stops", "settings.fixed_steps is not None"),
+            ("settings.fixed_steps is None", "True"),
             (' and settings.audit != "levels"', ""),
+            ("smooth and not likelihood_has_jumps(compiled.model)", "smooth"),
             (' and request.options.reference == "auto"', ""),
         ],
     ),

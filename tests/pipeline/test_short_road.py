@@ -85,6 +85,15 @@ def test_what_takes_a_survey(options: dict[str, Any]) -> None:
     assert "Climbs" not in stages(idata)
 
 
+def test_a_likelihood_that_jumps_is_surveyed() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1)
+        pm.Normal("y", x + pm.math.switch(x > 3, 0.5, 0.0), 1.0, observed=0.3)
+    idata = run(model, draws=60, warnings=False)
+    assert "Survey" in stages(idata)
+    assert "Climbs" not in stages(idata)
+
+
 def test_a_posterior_that_is_not_simple_is_surveyed() -> None:
     with pm.Model() as model:
         x = pm.Normal("x", 0, 3, shape=2)
