@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "evidence.mode_audit": "model adaptation",
     "evidence.posterior_density": "model paths",
     "adaptation": "base model paths transitions annealing",
+    "adaptation.fit_at_tops": "evidence.diagnostics",
     "execution": "base annealing",
     "execution.fingerprint": "model",
     "results": "base model annealing evidence",

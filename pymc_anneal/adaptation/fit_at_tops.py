@@ -24,7 +24,12 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import curvature, locate_by_curvature
-from pymc_anneal.adaptation.fit_mixture import PRIOR_SHARE, MixtureFitter, search_of
+from pymc_anneal.adaptation.fit_mixture import (
+    PRIOR_SHARE,
+    MixtureFitter,
+    search_of,
+    with_component,
+)
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.fitted_reference import (
     LEAST_ESS,
@@ -44,6 +49,7 @@ from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.mixture_reference import Sampler
@@ -69,6 +75,10 @@ _DRAWS, _PARTICLES, _HELD_OUT = 512, 320, 80
 _MOVES, _AT_TOP, _FITS, _LEAST_PARTICLES = 8, 0.5, 0.5, 16
 # Largest dimension: one normal density is seldom near in more, and a curvature takes 2 d gradients.
 _MAX_DIMENSIONS = 100
+# Draws that show a tail, Pareto k of a light one, and components that may make it so. Of 20 runs
+# each of a robust regression and a mixture of two normals that 512 draws and k <= 0.7 let pass, 2
+# and 7 ended untrusted with k above 0.7; an estimate from 2,048 has a standard deviation of 0.12.
+_MANY, _LIGHT, _MOST_TAILS = 2048, 0.4, 2
 # Discrepancy of a fit that is near: of its draws, 37 % are effective.
 NEAR = 1.0
 
@@ -118,7 +128,7 @@ def _fit_to_simple(
     compiled: CompiledModel, target: TargetDensity, seed: np.random.SeedSequence, log_concave: bool
 ) -> FittedReference | None:
     """Climb, fit, and search for what the climbs have missed."""
-    seed_climb, seed_particles, seed_fit, seed_tails, seed_search = seed.spawn(5)
+    seed_climb, seed_particles, seed_fit, seed_tails, seed_light, seed_search = seed.spawn(6)
     climbs = _IF_LOG_CONCAVE if log_concave else _CLIMBS
     tops = find_tops(target, compiled.sample_prior, seed_climb, climbs)
     if not tops:
@@ -130,13 +140,14 @@ def _fit_to_simple(
     found = fitter.add_tails(_mixture_of(found), found, seed_tails)
     if not _is_near(found, target, held_out):
         return None
-    if not log_concave:
-        search = search_of(compiled, _PARTICLES, target.evaluations)
-        _, found = fitter.add_peaks(_mixture_of(found), found, seed_search, search)
-        if found.modes > len(tops) or not found.complete:
-            return None
-        climbs += search.starts
-    return replace(found, evaluations=target.evaluations, climbs=0 if log_concave else climbs)
+    light = _with_light_tails(fitter, found, seed_light)
+    if light is None or log_concave:
+        return light and replace(light, evaluations=target.evaluations)
+    search = search_of(compiled, _PARTICLES, target.evaluations)
+    _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
+    if found.modes > len(tops) or not found.complete:
+        return None
+    return replace(found, evaluations=target.evaluations, climbs=climbs + search.starts)
 
 
 def find_tops(
@@ -279,6 +290,38 @@ def _located(target: TargetDensity, particles: np.ndarray, tops: Sequence[Peak])
             share[i] = own.mean()
             normals[i] = GaussianReference(*locate_by_curvature(target, particles[own], slope[own]))
     return ModeMixture.at(normals, np.outer(share / share.sum(), _SHARES).ravel())
+
+
+def _with_light_tails(
+    fitter: MixtureFitter, found: FittedReference, seed: np.random.SeedSequence
+) -> FittedReference | None:
+    """Return a fit whose weights have a light tail, by many draws; None if no component helps.
+
+    A further component has the moments of the draws under their squared weights, whose sum is the
+    variance (Cappe et al. 2008, section 4), widened by the scale of the largest mode.
+    """
+    many = replace(fitter, draws=_MANY)
+    seed_many, *seeds = seed.spawn(1 + _MOST_TAILS)
+    found = many.measure(found.path, found.modes, seed_many)
+    for own in seeds:
+        if weight_pareto_k(found.log_ratio_draws) <= _LIGHT:
+            return found
+        seed_draws, seed_fit = own.spawn(2)
+        draws = draw_start(found.path, fitter.draw_prior)(seed_draws, _MANY)
+        log_weight = log_ratio(found.path, draws, fitter.target.evaluate_draws(draws))
+        mixture = _mixture_of(found)
+        normal = _moments(draws, normalised(2 * log_weight), mixture.normals[0])
+        wider = with_component(mixture, normal, len(mixture.mean))
+        found = many.fit(wider, seed_fit, found.modes)
+    return found if weight_pareto_k(found.log_ratio_draws) <= _LIGHT else None
+
+
+def _moments(draws: np.ndarray, weight: np.ndarray, mode: GaussianReference) -> GaussianReference:
+    """Return a normal density with the moments of weighted draws, wider by the scale of a mode."""
+    mean, scale = weight @ draws, np.asarray(mode.scale)
+    scale = np.diag(scale) if scale.ndim == 1 else scale
+    spread = (weight[:, None] * (draws - mean)).T @ (draws - mean)
+    return GaussianReference(mean, np.linalg.cholesky(spread + scale @ scale.T))
 
 
 def _is_near(found: FittedReference, target: TargetDensity, held_out: np.ndarray) -> bool:

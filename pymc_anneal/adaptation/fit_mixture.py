@@ -270,7 +270,7 @@ class MixtureFitter:
             if peak is None or not _is_new(peak, found, target):
                 failures += 1
                 continue
-            mixture, failures = _with_component(mixture, peak.normal, found.modes), 0
+            mixture, failures = with_component(mixture, peak.normal, found.modes), 0
             found = self.fit(mixture, seed_again, found.modes + 1)
         else:
             return mixture, replace(found, complete=False)
@@ -290,7 +290,7 @@ class MixtureFitter:
             weight = normalised(fits[-1].log_ratio_particles)
             scale = estimate_scale(self.position, weight, largest=MAX_DENSE)
             normal = GaussianReference(weight @ self.position, scale)
-            mixture = _with_component(mixture, normal, len(mixture.mean))
+            mixture = with_component(mixture, normal, len(mixture.mean))
             fits.append(self.fit(mixture, own, found.modes))
         best = min(fits, key=lambda fit: fit.discrepancy)
         if len(fits) > 1:
@@ -317,7 +317,7 @@ def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
 
 
-def _with_component(
+def with_component(
     mixture: ModeMixture, normal: GaussianReference, place: int, share: float = _NEW_SHARE
 ) -> ModeMixture:
     """Return a mixture with one more normal component and its Student-t companion at a place."""
@@ -330,7 +330,7 @@ def _with_wider_component(mixture: ModeMixture, columns: np.ndarray) -> ModeMixt
     """Return a mixture with a component that is wider than the first one along some columns."""
     modes, d = mixture.mean.shape
     share = _WIDE_SHARE if len(columns) == d else _PARTLY_WIDE_SHARE
-    return _with_component(mixture, widened(mixture.normals[0], columns), modes, share)
+    return with_component(mixture, widened(mixture.normals[0], columns), modes, share)
 
 
 def _group(

@@ -15,7 +15,6 @@ import numpy as np
 from pymc_anneal.adaptation.fit_at_tops import fit_at_tops
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.location_scale import location_scale_model
 from pymc_anneal.model.log_concavity import is_log_concave_model
@@ -43,7 +42,7 @@ def short_road(session: Session, request: Request) -> Start | None:
     with session.display.busy("Climbs", "to the tops of the posterior"):
         fit = partial(fit_at_tops, compiled, session.seeds.tops, concave)
         fitted = session.meter.run("Climbs", fit).fitted
-    if fitted is None or weight_pareto_k(fitted.log_ratio_draws) > MAX_PARETO_K:
+    if fitted is None:
         return None
     draw = draw_start(fitted.path, compiled.sample_prior)
     run = RunCandidate("mixture", draw, fitted.path, pilot=_pilot(fitted), fitted=fitted)

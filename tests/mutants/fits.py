@@ -16,6 +16,8 @@ ROWS: Rows = [
             ("if found.modes > len(tops) or not found.complete:", "if False:"),
             ("max(found.discrepancy, discrepancy_of(found.log_ratio_draws, beyond)) <= NEAR", "found.discrepancy <= NEAR"),
             ("except NanDensityError:", "except ZeroDivisionError:"),
+            ("return found if weight_pareto_k(found.log_ratio_draws) <= _LIGHT else None", "return found"),
+            ("        if weight_pareto_k(found.log_ratio_draws) <= _LIGHT:\n            return found\n", ""),
             ("return Attempt(fitted, target.evaluations)", "return Attempt(fitted, 0)"),
         ],
     ),
