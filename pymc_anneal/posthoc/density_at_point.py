@@ -41,10 +41,10 @@ _MASS = 0.95
 # Share of the draws in the ball; its largest radius in standard deviations, beyond which the
 # density varies too much for a few points; their number; errors by which both may differ, once in
 # 1,000.
-_SHARE, _LARGEST, _POINTS, _ERRORS = 0.2, 1.0, 32, 3.3
+SHARE, _LARGEST, _POINTS, _ERRORS = 0.2, 1.0, 32, 3.3
 
 # Centres of w between the mean of the draws and the point, and widths in standard deviations.
-_CENTRES, _WIDTHS = (0.0, 0.25, 0.5, 1.0), (1.0, 0.8, 0.6, 0.4)
+CENTRES, WIDTHS = (0.0, 0.25, 0.5, 1.0), (1.0, 0.8, 0.6, 0.4)
 
 
 class PointDensity(NamedTuple):
@@ -125,13 +125,13 @@ def posterior_density_at(
     each = [weight + log_ratio(second, at_second, point) for point in ball.points()]
     return PointDensity(
         mean_ratio(at_point),
-        _mean_over(np.array(each) + ball.log_volume, chains),
-        _share(ball.contains(draws[:, :, coordinates])),
+        mean_over(np.array(each) + ball.log_volume, chains),
+        share_of(ball.contains(draws[:, :, coordinates])),
         at_point,
     )
 
 
-def _mean_over(log_ratio: np.ndarray, chains: int) -> MeanRatio:
+def mean_over(log_ratio: np.ndarray, chains: int) -> MeanRatio:
     """Average over points and draws, shape ``(points, n)``; the points are a part of the error."""
     by_draw = logsumexp(log_ratio, axis=0) - np.log(len(log_ratio))
     found = mean_ratio(by_draw.reshape(chains, -1))
@@ -140,7 +140,7 @@ def _mean_over(log_ratio: np.ndarray, chains: int) -> MeanRatio:
     return found._replace(mcse=float(np.hypot(found.mcse, spread)))
 
 
-def _share(inside: np.ndarray) -> MeanRatio:
+def share_of(inside: np.ndarray) -> MeanRatio:
     """Return the log share of draws, shape ``(chains, n)``; with an infinite error if it is 0."""
     if not inside.any():
         return MeanRatio(-np.inf, np.inf, 0.0, np.nan, np.nan)
@@ -159,7 +159,7 @@ class _Ball:
     def around(cls, value: np.ndarray, b: np.ndarray) -> "_Ball":
         """Return the ball that has a share of the draws ``b``, shape ``(n, k)``."""
         scale = np.linalg.cholesky(np.atleast_2d(np.cov(b.T)))
-        radius = np.quantile(_length(scale, b - value), _SHARE)
+        radius = np.quantile(_length(scale, b - value), SHARE)
         return cls(value, scale, min(float(radius), _LARGEST))
 
     @property
@@ -193,8 +193,8 @@ def _length(scale: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _candidates(b: np.ndarray, value: np.ndarray) -> Iterator[_LogW]:
     """Yield densities at and around the draws, shape ``(n, k)``, of a point."""
     mean, covariance = b.mean(axis=0), np.atleast_2d(np.cov(b.T))
-    for centre in _CENTRES:
-        for width in _WIDTHS:
+    for centre in CENTRES:
+        for width in WIDTHS:
             yield _truncated_normal(mean + centre * (value - mean), width**2 * covariance)
 
 

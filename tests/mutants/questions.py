@@ -98,6 +98,23 @@ ROWS: Rows = [
         [("value - below), float(value + above)", "value - above), float(value + below)")],
     ),
     (
+        "posthoc/contrast_bayes_factor",
+        "tests/posthoc/test_contrast_bayes_factor.py",
+        [
+            ("(y[:, self.pivot] - self.start - others) / own", "(y[:, self.pivot] - others) / own"),
+            ("variance += float(slope**2 @", "variance += float(slope @"),
+        ],
+    ),
+    (
+        "posthoc/edge",
+        "tests/posthoc/test_edge.py",
+        [
+            ("log_density(moved) - edge.log_jacobian(moved) - at_x", "log_density(moved) - at_x"),
+            ("norm.logpdf(x, mean, sd) - log_mass", "norm.logpdf(x, mean, sd)"),
+            ("np.outer(distance - b, slope)", "np.outer(distance + b, slope)"),
+        ],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],
