@@ -1,4 +1,4 @@
-"""`count`: how many components, planets or lags there are, by the evidences of a sequence of models.
+"""`count`: how many components, planets or lags there are, by evidences of a sequence.
 
     P(k | y) = p(k) Z_k / sum_l p(l) Z_l
 

@@ -115,6 +115,38 @@ ROWS: Rows = [
         ],
     ),
     (
+        "posthoc/inclusion",
+        "tests/posthoc/test_inclusion.py",
+        [
+            ("own in m and not any(own < term for term in m)", "own in m"),
+            ("with_it and m - {own} in there", "with_it"),
+            (
+                "inside = np.array([own in model for model in models])",
+                "inside = np.array([own not in model for model in models])",
+            ),
+        ],
+    ),
+    (
+        "results/pool_imputations",
+        "tests/results/test_pool_imputations.py",
+        [
+            ("relative.var(ddof=1) / m", "relative.var(ddof=1)"),
+            ("* (np.cbrt(1 + a * (t - a / 6)) - 1)", "* (np.cbrt(1 - a * (t - a / 6)) - 1)"),
+            ("float(logsumexp(value) - np.log(len(value)))", "float(value.mean())"),
+        ],
+    ),
+    (
+        "sampling/count",
+        "tests/sampling/test_count.py",
+        [
+            (
+                "(np.diff(score[-_FALLING - 1 :]) < 0).all()",
+                "(np.diff(score[-_FALLING - 1 :]) < 0).any()",
+            ),
+            ("score[-1] - max(score) < np.log(negligible)", "True"),
+        ],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],

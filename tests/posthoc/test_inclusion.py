@@ -24,6 +24,35 @@ def evidences(mcse: float = 0.02) -> dict[str, pma.LogEvidence]:
     return {name: evidence(z, mcse) for name, z in zip(MODELS, LOG_Z, strict=True)}
 
 
+class TestMatched:
+    """Two factors and their interaction; model "none" is left out of no pair."""
+
+    MODELS = MODELS | {"interaction": ["a", "b", "b:a"]}
+
+    def table(self, **settings):
+        log_z = dict(zip(self.MODELS, [*LOG_Z, -1.0], strict=True))
+        results = {name: evidence(value) for name, value in log_z.items()}
+        return pma.inclusion(results, self.MODELS, **settings)
+
+    def test_pairs(self) -> None:
+        table, p = self.table(matched=True), softmax([*LOG_Z, -1.0])
+        expected = [(p[1] + p[3]) / (p[0] + p[2]), (p[2] + p[3]) / (p[0] + p[1]), p[4] / p[3]]
+        np.testing.assert_allclose(table["log_bayes_factor"], np.log(expected))
+        np.testing.assert_allclose(table["prior_probability"], 0.5)
+        everything = self.table()
+        assert everything.loc["a", "log_bayes_factor"] > table.loc["a", "log_bayes_factor"] + 1
+
+    def test_prior_odds(self) -> None:
+        found = self.table(matched=True, prior_odds=[3, 1, 1, 1, 1])
+        np.testing.assert_allclose(found["prior_probability"], [1 / 3, 1 / 3, 0.5])
+
+    def test_an_effect_without_a_pair(self) -> None:
+        models = {"none": [], "both": ["a", "a:b"]}
+        results = {name: evidence(-1.0) for name in models}
+        with pytest.raises(ValueError, match="'a' has no matched models"):
+            pma.inclusion(results, models, matched=True)
+
+
 class TestInclusion:
     def test_values(self) -> None:
         table = pma.inclusion(evidences(), MODELS)

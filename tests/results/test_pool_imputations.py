@@ -8,7 +8,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.evidence.verdict import Verdict
-from tests.repetitions import REPETITIONS, coverage
+from tests.repetitions import REPETITIONS
 
 OBSERVED, MISSING = np.array([0.2, 0.9, -0.1, 0.6, 0.5]), 2
 SCALE = 1.0
@@ -34,20 +34,27 @@ def pooled(seed: int, mean: float = 0.0, imputations: int = 40) -> pma.LogBayesF
 
 
 def test_the_bayes_factor_of_the_observed_data() -> None:
-    found = pooled(1, imputations=4000)
+    found = pooled(1, imputations=1000)
     assert found.log_bayes_factor == pytest.approx(exact(OBSERVED), abs=4 * found.mcse)
-    assert found.mcse < 0.03
+    assert found.mcse < 0.05
     assert found.models == ("free", "null")
-    wrong = pooled(1, mean=1.0, imputations=4000)  # imputed under another model
-    assert abs(wrong.log_bayes_factor - exact(OBSERVED)) > 10 * wrong.mcse
+    wrong = pooled(1, mean=1.0, imputations=1000)  # imputed under another model
+    assert abs(wrong.log_bayes_factor - exact(OBSERVED)) > 6 * wrong.mcse
 
 
 def test_coverage() -> None:
-    runs = [pooled(seed, imputations=100) for seed in range(REPETITIONS)]
-    scores = [(run.log_bayes_factor - exact(OBSERVED)) / run.mcse for run in runs]
-    assert 0.9 < coverage(scores) <= 0.98
-    inside = [run.interval[0] <= exact(OBSERVED) <= run.interval[1] for run in runs]
+    """Of the interval, and too little of one without the correction for skewness."""
+    value = np.array([exact(np.append(OBSERVED, u)) for u in np.linspace(-5, 5, 2001)[:, None]])
+    inside, symmetric = [], []
+    for seed in range(REPETITIONS):
+        u = np.random.default_rng(seed).normal(size=20)
+        factors = [factor(v) for v in np.interp(u, np.linspace(-5, 5, 2001), value)]
+        run = pma.pool_imputations(factors)
+        inside.append(run.interval[0] <= exact(OBSERVED) <= run.interval[1])
+        error = abs(run.log_bayes_factor - exact(OBSERVED))
+        symmetric.append(error < 1.96 * run.mcse)
     assert 0.92 <= np.mean(inside) <= 0.98
+    assert np.mean(symmetric) < 0.92
 
 
 def test_by_hand() -> None:
