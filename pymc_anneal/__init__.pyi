@@ -55,6 +55,7 @@ from .sampling.count import Count, count
 from .sampling.fractional_evidence import fractional_evidence
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
+from .sampling.pymc_sampler import ais
 from .sampling.robustness import robustness
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
@@ -128,6 +129,7 @@ __all__ = [
     "Transition",
     "Tuning",
     "Verdict",
+    "ais",
     "average",
     "bridge_evidence",
     "calibrate",

@@ -343,6 +343,7 @@ def test_cases_cover_every_export() -> None:
         "Transition",
         "Tuning",
         "Verdict",
+        "ais",
         "average",
         "bridge_evidence",
         "calibrate",

@@ -91,7 +91,10 @@ def inclusion(
         )
     evidences = read_evidences(results)
     log_prior = np.array(list(resolve_log_odds(list(results), prior_odds).values()))
-    names = list(dict.fromkeys(name for model in results for name in included[model]))
+    first = dict[_Term, str]()
+    for name in (name for model in results for name in included[model]):
+        first.setdefault(_factors(name), name)
+    names = list(first.values())
     terms = [{_factors(term) for term in included[model]} for model in results]
     sides = [(_matched if matched else _all)(_factors(name), terms, name) for name in names]
     simulated = simulate_log_evidences(evidences) + log_prior

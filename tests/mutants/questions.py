@@ -118,6 +118,7 @@ ROWS: Rows = [
         "posthoc/inclusion",
         "tests/posthoc/test_inclusion.py",
         [
+            ("first.setdefault(_factors(name), name)", "first[frozenset([name])] = name"),
             ("own in m and not any(own < term for term in m)", "own in m"),
             ("with_it and m - {own} in there", "with_it"),
             (
@@ -144,6 +145,15 @@ ROWS: Rows = [
                 "(np.diff(score[-_FALLING - 1 :]) < 0).any()",
             ),
             ("score[-1] - max(score) < np.log(negligible)", "True"),
+        ],
+    ),
+    (
+        "sampling/pymc_sampler",
+        "tests/sampling/test_pymc_sampler.py",
+        [
+            ("            **self.settings,\n", ""),
+            ('given = {"initvals": initvals, **others}', 'given = {"initvals": initvals}'),
+            ("if tune not in (None, 0, _DEFAULT_TUNE):", "if False:"),
         ],
     ),
     (
