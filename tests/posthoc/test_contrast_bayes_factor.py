@@ -1,5 +1,7 @@
 """Nulls on contrasts: normal posteriors in closed form, priors of every kind, what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -10,7 +12,9 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.posthoc.contrast_bayes_factor import _linear, _prior_density
+from pymc_anneal.posthoc.density_at_point import posterior_density_at
 from pymc_anneal.results.container import dataset
+from tests.repetitions import REPETITIONS, coverage
 
 SEED = np.random.SeedSequence(1)
 # Two groups of known variance: y_i ~ N(m_i, 1), and their means under a normal prior.
@@ -71,6 +75,23 @@ def test_a_difference_of_means() -> None:
         model=MODEL,
     )
     assert twice.log_bayes_factor == pytest.approx(found.log_bayes_factor, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_coverage() -> None:
+    linear = _linear(MODEL, "difference", MODEL.sample_prior(SEED, 8).reshape(1, 8, -1))
+    two = replace(linear, slope=linear.slope[:2])  # the means come first
+    scores, exact = [], stats.norm.logpdf(0.0, MEAN @ [1, -1], np.sqrt(VARIANCE.sum()))
+    for seed in range(REPETITIONS):
+        x = MEAN + np.sqrt(VARIANCE) * np.random.default_rng(seed).normal(size=(4, 500, 2))
+        found = posterior_density_at(
+            two.to_coordinates(x),
+            two.density_of(lambda y: stats.norm.logpdf(y, MEAN, np.sqrt(VARIANCE)).sum(axis=1)),
+            np.array([two.pivot]),
+            np.zeros(1),
+        ).density
+        scores.append((found.log_mean - exact) / found.mcse)
+    assert 0.92 <= coverage(scores) <= 0.98
 
 
 def test_a_prior_density_that_is_not_normal() -> None:

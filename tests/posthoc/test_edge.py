@@ -9,8 +9,10 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
-from pymc_anneal.posthoc.edge import _candidates, find_edge
+from pymc_anneal.evidence.posterior_density import log_posterior
+from pymc_anneal.posthoc.edge import _candidates, edge_density, find_edge
 from pymc_anneal.results.container import dataset
+from tests.repetitions import REPETITIONS, coverage
 
 Y = np.array([0.5, -0.2, 0.7, 0.3])
 
@@ -27,24 +29,53 @@ def from_grid(log_density, grid: np.ndarray, seed: int = 1) -> np.ndarray:
     return grid[index] + rng.uniform(-0.5, 0.5, (4, 1000)) * (grid[1] - grid[0])
 
 
-@pytest.mark.parametrize("edge", [0.0, 2.0])
-def test_the_ends_of_a_uniform_prior(edge: float) -> None:
-    """With a second parameter that the first one is correlated with."""
+def two_parameters() -> pm.Model:
+    """Return a uniform parameter, and a second one that it is correlated with."""
     with pm.Model() as model:
         theta = pm.Uniform("theta", 0.0, 2.0)
         other = pm.Normal("other", 0, 1)
         pm.Normal("y", theta + other, 1.0, observed=Y)
-    n, grid = len(Y), np.linspace(0, 2, 20001)
-    marginal = stats.multivariate_normal(np.zeros(n), np.eye(n) + 1)
-    log_density = marginal.logpdf(Y - grid[:, None])
-    exact = np.log(np.exp(log_density).mean()) - log_density[0 if edge == 0 else -1]
-    drawn = from_grid(log_density[1:-1], grid[1:-1])
-    rest = (Y.sum() - n * drawn) / (n + 1)
-    rest = rest + np.random.default_rng(2).normal(0, (n + 1) ** -0.5, drawn.shape)
-    found = pma.savage_dickey(draws_of(theta=drawn, other=rest), {"theta": edge}, model=model)
-    assert found.log_bayes_factor == pytest.approx(exact, abs=4 * found.mcse)
+    return model
+
+
+GRID = np.linspace(0, 2, 20001)
+LOG_DENSITY = stats.multivariate_normal(np.zeros(len(Y)), np.eye(len(Y)) + 1).logpdf(
+    Y - GRID[:, None]
+)
+
+
+def exact(edge: float) -> float:
+    at_edge = LOG_DENSITY[0 if edge == 0 else -1]
+    return float(np.log(np.exp(LOG_DENSITY).mean()) - at_edge)
+
+
+def draws_of_two(seed: int) -> dict[str, np.ndarray]:
+    n, theta = len(Y), from_grid(LOG_DENSITY[1:-1], GRID[1:-1], seed)
+    mean = (Y.sum() - n * theta) / (n + 1)
+    noise = np.random.default_rng([2, seed]).normal(0, (n + 1) ** -0.5, theta.shape)
+    return {"theta": theta, "other": mean + noise}
+
+
+@pytest.mark.parametrize("edge", [0.0, 2.0])
+def test_the_ends_of_a_uniform_prior(edge: float) -> None:
+    draws = draws_of(**draws_of_two(1))
+    found = pma.savage_dickey(draws, {"theta": edge}, model=two_parameters())
+    assert found.log_bayes_factor == pytest.approx(exact(edge), abs=4 * found.mcse)
     assert found.mcse < 0.05
     assert found.verdict.trusted
+
+
+@pytest.mark.slow
+def test_coverage() -> None:
+    compiled = pma.compile_model(two_parameters())
+    edge = find_edge(compiled, {"theta": 0.0})
+    log_density, scores = log_posterior(compiled), []
+    for seed in range(REPETITIONS):
+        values = {name: x.ravel() for name, x in draws_of_two(seed).items()}
+        draws = compiled.unconstrain(values).reshape(4, -1, 2)
+        found = edge_density(edge, draws, log_density).density
+        scores.append((np.log(0.5) - found.log_mean - exact(0.0)) / found.mcse)
+    assert 0.92 <= coverage(scores) <= 0.98
 
 
 @pytest.mark.slow
