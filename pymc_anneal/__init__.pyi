@@ -18,6 +18,7 @@ from .pipeline.choose_transition import default_transition
 from .pipeline.moment_averaged_path import MomentAveragedPath
 from .pipeline.q_average_path import QPath
 from .posthoc.average import average
+from .posthoc.contrast_bayes_factor import contrast_bayes_factor
 from .posthoc.find_map import MAPEstimate, find_map
 from .posthoc.from_sample_smc import from_sample_smc
 from .posthoc.inclusion import inclusion
@@ -42,6 +43,7 @@ from .results.plot_robustness import plot_robustness
 from .results.plot_sensitivity import plot_sensitivity
 from .results.plot_sequential import plot_design, plot_sequential
 from .results.plot_weights import plot_bounds, plot_forward_reverse, plot_log_weights
+from .results.pool_imputations import pool_imputations
 from .results.report import report
 from .results.robustness import Robustness
 from .results.sensitivity import power_sensitivity
@@ -49,9 +51,11 @@ from .results.sequential import Design, Sequential
 from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
+from .sampling.count import Count, count
 from .sampling.fractional_evidence import fractional_evidence
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
+from .sampling.pymc_sampler import ais
 from .sampling.robustness import robustness
 from .sampling.sample_ais import sample_ais
 from .sampling.sample_bayes_factor import sample_bayes_factor
@@ -90,6 +94,7 @@ __all__ = [
     "Checkpoint",
     "CompiledModel",
     "Composition",
+    "Count",
     "CustomPath",
     "Design",
     "DiscreteRandomWalk",
@@ -124,6 +129,7 @@ __all__ = [
     "Transition",
     "Tuning",
     "Verdict",
+    "ais",
     "average",
     "bridge_evidence",
     "calibrate",
@@ -131,6 +137,8 @@ __all__ = [
     "compare_estimators",
     "compile_model",
     "constraint_bayes_factor",
+    "contrast_bayes_factor",
+    "count",
     "decelerate",
     "default_transition",
     "design",
@@ -161,6 +169,7 @@ __all__ = [
     "plot_sensitivity",
     "plot_sequential",
     "plot_ti_integrand",
+    "pool_imputations",
     "power_posterior",
     "power_schedule",
     "power_sensitivity",

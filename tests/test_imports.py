@@ -79,7 +79,7 @@ USERS = {
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
     "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",
     "pytensor": "model execution.fingerprint between.constraints nested.prior_transform "
-    "posthoc.null_point posthoc.prior_change",
+    "posthoc.null_point posthoc.prior_change posthoc.contrast_bayes_factor",
     "rich": "execution.progress",
     "xarray": "base.arviz_compat results pipeline nested posthoc sampling.power_posterior "
     "rbm.log_likelihood "
@@ -344,6 +344,7 @@ def test_cases_cover_every_export() -> None:
         "Transition",
         "Tuning",
         "Verdict",
+        "ais",
         "average",
         "bridge_evidence",
         "calibrate",
@@ -352,6 +353,9 @@ def test_cases_cover_every_export() -> None:
         "compile_model",
         "default_transition",
         "constraint_bayes_factor",
+        "contrast_bayes_factor",
+        "Count",
+        "count",
         "find_map",
         "fit_reference",
         "fractional_evidence",
@@ -362,6 +366,7 @@ def test_cases_cover_every_export() -> None:
         "log_bayes_factor",
         "log_evidence",
         "nested_evidence",
+        "pool_imputations",
         "power_posterior",
         "power_sensitivity",
         "prior_sensitivity",

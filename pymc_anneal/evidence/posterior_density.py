@@ -48,11 +48,12 @@ def log_posterior(compiled: CompiledModel) -> LogDensity:
 
 
 @double_precision
-def log_likelihood(compiled: CompiledModel, x: np.ndarray) -> np.ndarray:
-    """Return the log likelihood at positions, shape ``(n, d)`` to ``(n,)``, in nats."""
+def terms_at(compiled: CompiledModel, x: np.ndarray) -> LogTerms:
+    """Return log prior and log likelihood at positions, ``(n, d)`` to ``(n,)`` each, in nats."""
     path = GeometricPath(compiled.log_terms)
-    parts = [x[i : i + _BATCH] for i in range(0, len(x), _BATCH)]
-    return np.concatenate([np.asarray(_terms(path, part).log_likelihood) for part in parts])
+    parts = [_terms(path, x[i : i + _BATCH]) for i in range(0, len(x), _BATCH)]
+    joined: LogTerms = jax.tree.map(lambda *rows: np.concatenate(rows), *parts)
+    return joined
 
 
 @forgettable

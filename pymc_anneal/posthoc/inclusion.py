@@ -7,9 +7,15 @@ contain a variable,
     log BF_j = log(P(j | y) / (1 - P(j | y))) - log(P(j) / (1 - P(j))).
 
 Errors are those of the log evidences, by normal draws of them.
+
+Of effects with interactions, a model with ``a:b`` and without ``a`` is no sensible rival (the
+principle of marginality; Nelder 1977), and all models with ``a`` on one side mix its own effect
+with that of ``a:b``. Matched models are those that contain the effect and no interaction of it,
+against the same ones without the effect (Mathot 2017; "across matched models" of JASP).
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,6 +35,8 @@ def inclusion(
     results: Mapping[str, Container | LogEvidence],
     included: Mapping[str, Collection[str]],
     prior_odds: Mapping[str, float] | Sequence[float] | None = None,
+    *,
+    matched: bool = False,
 ) -> pd.DataFrame:
     """Compute inclusion probabilities and inclusion Bayes factors.
 
@@ -40,6 +48,10 @@ def inclusion(
         Variables that each model contains, by the names of the models.
     prior_odds : dict of str to float, or sequence of float, optional
         Prior odds of the models, up to a common factor. Default: equal.
+    matched : bool
+        Whether to compare, for each effect, models that contain it and none of its interactions
+        with the same models without it; an interaction is named by its factors, ``"a:b"``.
+        Probabilities are then those within these models.
 
     Returns
     -------
@@ -54,7 +66,8 @@ def inclusion(
     Raises
     ------
     ValueError
-        ``included`` has other names than the results, or the results cannot be compared.
+        ``included`` has other names than the results, the results cannot be compared, or an effect
+        has no matched models.
 
     See Also
     --------
@@ -63,7 +76,9 @@ def inclusion(
 
     References
     ----------
-    Barbieri & Berger (2004), Optimal predictive model selection.
+    Barbieri & Berger (2004), Optimal predictive model selection. Mathot (2017), Bayes like a Baws:
+    interpreting Bayesian repeated measures in JASP. Nelder (1977), A reformulation of linear
+    models.
 
     Examples
     --------
@@ -76,12 +91,16 @@ def inclusion(
         )
     evidences = read_evidences(results)
     log_prior = np.array(list(resolve_log_odds(list(results), prior_odds).values()))
-    names = list(dict.fromkeys(name for model in results for name in included[model]))
-    member = np.array([[name in included[model] for model in results] for name in names])
+    first = dict[_Term, str]()
+    for name in (name for model in results for name in included[model]):
+        first.setdefault(_factors(name), name)
+    names = list(first.values())
+    terms = [{_factors(term) for term in included[model]} for model in results]
+    sides = [(_matched if matched else _all)(_factors(name), terms, name) for name in names]
     simulated = simulate_log_evidences(evidences) + log_prior
     found = np.array([e.log_evidence for e in evidences.values()]) + log_prior
     table = pd.DataFrame(
-        [_row(of_variable, found, simulated, log_prior) for of_variable in member],
+        [_row(inside, outside, found, simulated, log_prior) for inside, outside in sides],
         index=pd.Index(names, name="variable"),
     )
     doubtful = [name for name, e in evidences.items() if e.verdict.status == "do not trust"]
@@ -89,12 +108,49 @@ def inclusion(
     return table
 
 
+# The factors of an effect: one, or those of an interaction.
+_Term: TypeAlias = frozenset[str]
+
+
+def _factors(name: str) -> _Term:
+    return frozenset(part.strip() for part in str(name).split(":"))
+
+
+def _all(own: _Term, models: Sequence[set[_Term]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return masks of the models with an effect, and of all others."""
+    inside = np.array([own in model for model in models])
+    return inside, ~inside
+
+
+def _matched(own: _Term, models: Sequence[set[_Term]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return masks of the models with an effect and no interaction of it, and of those without.
+
+    Only models of which the other one of the pair is there count.
+    """
+    alone = [own in m and not any(own < term for term in m) for m in models]
+    rests = [model - {own} for model, with_it in zip(models, alone, strict=True) if with_it]
+    outside = np.array([model in rests for model in models])
+    there = [model for model, without in zip(models, outside, strict=True) if without]
+    inside = np.array(
+        [with_it and m - {own} in there for m, with_it in zip(models, alone, strict=True)]
+    )
+    if not inside.any():
+        raise ValueError(
+            f"'{name}' has no matched models: none contains it, and no interaction of it, of which "
+            "the model without it is among the results."
+        )
+    return inside, outside
+
+
 def _row(
-    member: np.ndarray, found: np.ndarray, simulated: np.ndarray, log_prior: np.ndarray
+    inside: np.ndarray,
+    outside: np.ndarray,
+    found: np.ndarray,
+    simulated: np.ndarray,
+    log_prior: np.ndarray,
 ) -> dict[str, float]:
-    """Return the row of a variable that the models of a mask contain."""
-    odds, prior = _log_odds(found, member), _log_odds(log_prior, member)
-    draws = _log_odds(simulated, member)
+    """Return the row of a variable that models of a mask contain and those of another do not."""
+    odds, prior, draws = (_log_odds(x, inside, outside) for x in (found, log_prior, simulated))
     lower, upper = np.quantile(_probability(draws), [0.025, 0.975])
     return {
         "probability": float(_probability(odds)),
@@ -106,13 +162,12 @@ def _row(
     }
 
 
-def _log_odds(log_mass: np.ndarray, member: np.ndarray) -> np.ndarray:
-    """Return the log odds of the models of a mask; models are the last axis."""
-    if member.all():
+def _log_odds(log_mass: np.ndarray, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """Return the log odds of the models of a mask against others; models are the last axis."""
+    if not outside.any():
         return np.full(log_mass.shape[:-1], np.inf)
-    inside = logsumexp(log_mass[..., member], axis=-1)
-    outside = logsumexp(log_mass[..., ~member], axis=-1)
-    return np.asarray(inside - outside)
+    own = logsumexp(log_mass[..., inside], axis=-1)
+    return np.asarray(own - logsumexp(log_mass[..., outside], axis=-1))
 
 
 def _probability(log_odds: np.ndarray) -> np.ndarray:

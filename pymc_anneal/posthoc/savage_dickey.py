@@ -27,6 +27,7 @@ from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.density_at_point import PointDensity, posterior_density_at
+from pymc_anneal.posthoc.edge import Edge, edge_density, find_edge
 from pymc_anneal.posthoc.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
@@ -54,7 +55,9 @@ def savage_dickey(
         Result of :func:`sample_ais` or :func:`pymc.sample` with all free variables.
     null : dict of str to float or array
         Values of free variables under the null, in the model's space; a number stands for all
-        entries, NaN in an array leaves an entry free.
+        entries, NaN in an array leaves an entry free. The edge of the support of one variable that
+        is a number (a standard deviation of zero, the end of a uniform prior) is approached from
+        the inside, if its prior density there is neither zero nor infinite.
     model : pymc.Model or CompiledModel, optional
         The model of the draws. Default: the model on the context stack.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
@@ -91,7 +94,11 @@ def savage_dickey(
     >>> pymc_anneal.savage_dickey(idata, {"effect": 0}, model=model)
     """
     compiled = as_compiled(model)
-    found = densities_at(idata, compiled, null, seed_sequence(random_seed))
+    edge = find_edge(compiled, null)
+    if edge is not None:
+        found = _densities_at_edge(idata, compiled, edge, seed_sequence(random_seed))
+    else:
+        found = densities_at(idata, compiled, null, seed_sequence(random_seed))
     models = ("the model", f"the null ({_describe(null)})")
     return replace(_factor(found.prior, found.posterior.density, found.verdict), models=models)
 
@@ -130,6 +137,36 @@ def densities_at(
     of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
     found = combined_verdict({**of_draws, "ratio": verdict})
     return Densities(prior, posterior, found, draws)
+
+
+def _densities_at_edge(
+    idata: Container, compiled: CompiledModel, edge: Edge, seed: np.random.SeedSequence
+) -> Densities:
+    """Return the densities of prior and posterior at an edge, with respect to the variable."""
+    compiled.require_normalised("The Savage-Dickey ratio")
+    draws = grouped_draws(idata, compiled)
+    posterior = edge_density(edge, draws, log_posterior(compiled))
+    spread = float(np.std(compiled.constrain(draws.reshape(-1, compiled.ndim))[edge.name]))
+    near, farther = (_prior_near_edge(compiled, edge, k * _NEAR * spread) for k in (1, 2))
+    if not abs(near - farther) < _LARGEST_JUMP:
+        raise ValueError(
+            f"The prior density of '{edge.name}' is zero or infinite at the edge {edge.value:g} of "
+            "its support: the ratio needs one. Compare two models instead."
+        )
+    verdict = posterior.verdict("compare two models instead, each with its own run")
+    of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
+    prior = MeanRatio(near, 0.0, np.inf, -np.inf, 1.0)
+    return Densities(prior, posterior, combined_verdict({**of_draws, "ratio": verdict}), draws)
+
+
+def _prior_near_edge(compiled: CompiledModel, edge: Edge, distance: float) -> float:
+    """Return the log prior density of the variable at a distance from its edge, in nats."""
+    x = compiled.sample_prior(np.random.SeedSequence(0), 1)
+    x[:, edge.coordinate] = edge.at(distance)
+    fixed = {edge.name: np.array(True)}
+    point = NullPoint(np.array([edge.coordinate]), x[0, [edge.coordinate]], fixed)
+    value = log_prior_at(compiled, point, np.random.SeedSequence(0), 1)
+    return float(value[0] - edge.log_jacobian(x)[0])
 
 
 def _describe(null: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.base.arviz_compat import Container, group, has_group
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.posterior_density import log_likelihood
+from pymc_anneal.evidence.posterior_density import terms_at
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
@@ -99,7 +99,8 @@ def decompose(
         )
     draws = posterior_draws(idata, compiled)
     chains, count, ndim = draws.shape
-    value = log_likelihood(compiled, draws.reshape(-1, ndim)).reshape(chains, count)
+    value = np.asarray(terms_at(compiled, draws.reshape(-1, ndim)).log_likelihood)
+    value = value.reshape(chains, count)
     log_weight = group(idata, "annealing")["log_weight"]
     weight = np.exp(log_weight.values - logsumexp(log_weight.values)) * log_weight.size
     mean = float(value.mean())

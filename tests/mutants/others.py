@@ -241,7 +241,7 @@ ROWS: Rows = [
         "posthoc/inclusion",
         "tests/posthoc/test_inclusion.py",
         [
-            ("return np.asarray(inside - outside)", "return np.asarray(inside)"),
+            ("return np.asarray(own - logsumexp(log_mass[..., outside], axis=-1))", "return np.asarray(own)"),
         ],
     ),
     (

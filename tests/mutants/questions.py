@@ -98,6 +98,65 @@ ROWS: Rows = [
         [("value - below), float(value + above)", "value - above), float(value + below)")],
     ),
     (
+        "posthoc/contrast_bayes_factor",
+        "tests/posthoc/test_contrast_bayes_factor.py",
+        [
+            ("(y[:, self.pivot] - self.start - others) / own", "(y[:, self.pivot] - others) / own"),
+            ("variance += float(slope**2 @", "variance += float(slope @"),
+        ],
+    ),
+    (
+        "posthoc/edge",
+        "tests/posthoc/test_edge.py",
+        [
+            ("log_density(moved) - edge.log_jacobian(moved) - at_x", "log_density(moved) - at_x"),
+            ("norm.logpdf(x, mean, sd) - log_mass", "norm.logpdf(x, mean, sd)"),
+            ("np.outer(distance - b, slope)", "np.outer(distance + b, slope)"),
+        ],
+    ),
+    (
+        "posthoc/inclusion",
+        "tests/posthoc/test_inclusion.py",
+        [
+            ("first.setdefault(_factors(name), name)", "first[frozenset([name])] = name"),
+            ("own in m and not any(own < term for term in m)", "own in m"),
+            ("with_it and m - {own} in there", "with_it"),
+            (
+                "inside = np.array([own in model for model in models])",
+                "inside = np.array([own not in model for model in models])",
+            ),
+        ],
+    ),
+    (
+        "results/pool_imputations",
+        "tests/results/test_pool_imputations.py",
+        [
+            ("relative.var(ddof=1) / m", "relative.var(ddof=1)"),
+            ("* (np.cbrt(1 + a * (t - a / 6)) - 1)", "* (np.cbrt(1 - a * (t - a / 6)) - 1)"),
+            ("float(logsumexp(value) - np.log(len(value)))", "float(value.mean())"),
+        ],
+    ),
+    (
+        "sampling/count",
+        "tests/sampling/test_count.py",
+        [
+            (
+                "(np.diff(score[-_FALLING - 1 :]) < 0).all()",
+                "(np.diff(score[-_FALLING - 1 :]) < 0).any()",
+            ),
+            ("score[-1] - max(score) < np.log(negligible)", "True"),
+        ],
+    ),
+    (
+        "sampling/pymc_sampler",
+        "tests/sampling/test_pymc_sampler.py",
+        [
+            ("            **self.settings,\n", ""),
+            ('given = {"initvals": initvals, **others}', 'given = {"initvals": initvals}'),
+            ("if tune not in (None, 0, _DEFAULT_TUNE):", "if False:"),
+        ],
+    ),
+    (
         "sampling/target",
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],

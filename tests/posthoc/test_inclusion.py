@@ -24,6 +24,46 @@ def evidences(mcse: float = 0.02) -> dict[str, pma.LogEvidence]:
     return {name: evidence(z, mcse) for name, z in zip(MODELS, LOG_Z, strict=True)}
 
 
+class TestMatched:
+    """Two factors and their interaction, a model against marginality, and one without its pair."""
+
+    MODELS = MODELS | {
+        "interaction": ["a", "b", "b:a"],
+        "marginal": ["b", "a:b"],
+        "lonely": ["a", "c"],
+    }
+    LOG_Z = np.array([*LOG_Z, -1.0, -2.0, -1.5])
+
+    def table(self, **settings):
+        log_z = dict(zip(self.MODELS, self.LOG_Z, strict=True))
+        results = {name: evidence(value) for name, value in log_z.items()}
+        return pma.inclusion(results, self.MODELS, **settings)
+
+    def test_pairs(self) -> None:
+        table, p = self.table(matched=True), softmax(self.LOG_Z)
+        expected = {
+            "a": (p[1] + p[3]) / (p[0] + p[2]),
+            "b": (p[2] + p[3]) / (p[0] + p[1]),
+            "b:a": (p[4] + p[5]) / (p[3] + p[2]),
+            "c": p[6] / p[1],
+        }
+        assert table.index.tolist() == list(expected)
+        for name, odds in expected.items():
+            assert table.loc[name, "log_bayes_factor"] == pytest.approx(np.log(odds))
+        np.testing.assert_allclose(table["prior_probability"], 0.5)
+
+    def test_prior_odds(self) -> None:
+        found = self.table(matched=True, prior_odds=[3, 1, 1, 1, 1, 1, 1])
+        assert found.loc["a", "prior_probability"] == pytest.approx(1 / 3)
+        assert found.loc["b:a", "prior_probability"] == pytest.approx(0.5)
+
+    def test_an_effect_without_a_pair(self) -> None:
+        models = {"none": [], "both": ["a", "a:b"]}
+        results = {name: evidence(-1.0) for name in models}
+        with pytest.raises(ValueError, match="'a' has no matched models"):
+            pma.inclusion(results, models, matched=True)
+
+
 class TestInclusion:
     def test_values(self) -> None:
         table = pma.inclusion(evidences(), MODELS)

@@ -1,0 +1,142 @@
+"""`count`: how many components, planets or lags there are, by evidences of a sequence.
+
+    P(k | y) = p(k) Z_k / sum_l p(l) Z_l
+
+(Kass & Raftery 1995). The sequence ends where further models cannot matter as long as their
+probabilities go on falling: after two in a row that are below the one before, the last of them less
+probable than a given share of the best.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_anneal.base.arviz_compat import Container
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.results.compare_models import compare
+from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.sampling.sample_ais import sample_ais
+
+# Models in a row that are less probable than the one before, after which the sequence may end.
+_FALLING = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """The models of a sequence, with their probabilities; of :func:`count`.
+
+    Attributes
+    ----------
+    results : dict of str to InferenceData or DataTree
+        The runs by number, as text.
+    comparison : ModelComparison
+        Of these models; the table of :func:`compare`, and what :func:`plot_compare` takes.
+    left_out : tuple of int
+        Numbers that were not run, because the probabilities had fallen too far.
+    """
+
+    results: dict[str, Container]
+    comparison: ModelComparison
+    left_out: tuple[int, ...]
+
+    @property
+    def probability(self) -> dict[int, float]:
+        """Posterior probability of each number, among those that were run."""
+        details = self.comparison.details
+        return {int(name): float(details.loc[name, "probability"]) for name in self.results}
+
+    def __repr__(self) -> str:
+        """Return the comparison, and what was left out."""
+        return f"{self.comparison!r}\n{self._remark}".rstrip()
+
+    def _repr_html_(self) -> str:
+        """Return the comparison for notebooks."""
+        return f"{self.comparison._repr_html_()}<p>{self._remark}</p>"
+
+    @property
+    def _remark(self) -> str:
+        if not self.left_out:
+            return ""
+        numbers = ", ".join(map(str, self.left_out))
+        return f"not run, as the probabilities had fallen: {numbers}"
+
+
+@double_precision
+def count(
+    build: Callable[[int], pm.Model],
+    numbers: Sequence[int],
+    *,
+    prior: Callable[[int], float] | None = None,
+    negligible: float = 1e-3,
+    random_seed: RandomSeed = None,
+    **settings: Any,
+) -> Count:
+    """Find the probabilities of the number of components by the evidences of a sequence of models.
+
+    Parameters
+    ----------
+    build : callable
+        From a number to the model with so many components.
+    numbers : sequence of int
+        In increasing order, such as ``range(6)``.
+    prior : callable, optional
+        From a number to its prior probability, up to a factor. Default: all are equal.
+    negligible : float
+        The sequence ends after two models in a row that are less probable than the one before, if
+        the last is less probable than this share of the best; 0: all are run.
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
+        The same seed gives the same results; that of a model depends on its place.
+    **settings
+        Arguments of :func:`sample_ais`, the same for all models.
+
+    Returns
+    -------
+    Count
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two numbers, they do not increase, or a prior is not positive.
+
+    See Also
+    --------
+    sample_models : Models that do not form a sequence.
+    plot_compare : The probabilities as a figure.
+
+    References
+    ----------
+    Kass & Raftery (1995), Bayes factors, eq. 4.
+
+    Examples
+    --------
+    >>> found = pymc_anneal.count(mixture, range(1, 7))
+    >>> pymc_anneal.plot_compare(found.comparison)
+    """
+    wanted = [int(number) for number in numbers]
+    if len(wanted) < 2 or wanted != sorted(set(wanted)):
+        raise ValueError(f"`numbers` is {wanted}, expected two or more increasing numbers.")
+    odds = [1.0 if prior is None else float(prior(number)) for number in wanted]
+    if not (np.isfinite(odds) & (np.array(odds) > 0)).all():
+        raise ValueError(f"The prior of {wanted} is {odds}, expected positive numbers.")
+    settings = {"progressbar": False, **settings}
+    results, score = dict[str, Container](), list[float]()
+    seeds = seed_sequence(random_seed).spawn(len(wanted))
+    for number, own, seed in zip(wanted, odds, seeds, strict=True):
+        results[str(number)] = sample_ais(build(number), random_seed=seed, **settings)
+        score.append(log_evidence(results[str(number)]).log_evidence + np.log(own))
+        if _has_fallen(score, negligible):
+            break
+    run = len(score)
+    comparison = compare(results, odds[:run], warnings=settings.get("warnings", True))
+    return Count(results, comparison, tuple(wanted[run:]))
+
+
+def _has_fallen(score: list[float], negligible: float) -> bool:
+    """Whether log probabilities have fallen twice in a row, to a negligible share of the best."""
+    falls = len(score) > _FALLING and bool((np.diff(score[-_FALLING - 1 :]) < 0).all())
+    return falls and score[-1] - max(score) < np.log(negligible) if negligible else False
