@@ -7,6 +7,7 @@ campaign goes on where it was stopped.
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -101,8 +102,13 @@ def run_process(row: Row, limit: float) -> tuple[list[str], str]:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         return process.communicate()[0].splitlines(), f"no end in {limit:.0f} s"
-    last = " ".join(errors.strip().splitlines()[-1:])
-    return output.splitlines(), last or f"ended with code {process.returncode}"
+    return output.splitlines(), message(errors) or f"ended with code {process.returncode}"
+
+
+def message(errors: str) -> str:
+    """Return the message of the last exception of a traceback, from the name of its class."""
+    starts = [match.start() for match in re.finditer(r"^[\w.]*(Error|Exception)\b", errors, re.M)]
+    return " ".join(errors[starts[-1] :].split()) if starts else " ".join(errors.split())[-300:]
 
 
 def command(row: Row, limit: float) -> list[str]:

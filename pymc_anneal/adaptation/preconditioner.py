@@ -66,17 +66,24 @@ def estimate_scale(
     deviation = np.where((deviation > 0) & np.isfinite(deviation), deviation, 1.0)
     if not dense or not may_be_matrix(ess, d, largest):
         return deviation
-    if gradient is None:
-        ridge = d / (d + ess)
-        correlation = (1 - ridge) * _covariance(x / deviation, weight) + ridge * np.eye(d)
-    else:
-        diagonal = _RIDGE * np.eye(d)
-        correlation = _geometric_mean(
-            _covariance(x / deviation, weight) + diagonal,
-            _covariance(g * deviation, weight) + diagonal,
+    try:
+        correlation = _correlation(
+            x / deviation, weight, None if gradient is None else g * deviation
         )
-    root: np.ndarray = deviation[:, None] * np.linalg.cholesky(correlation)
+        root: np.ndarray = deviation[:, None] * np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:  # scales so far apart that rounding leaves nothing of the small
+        return deviation
     return root
+
+
+def _correlation(x: np.ndarray, weight: np.ndarray, g: np.ndarray | None) -> np.ndarray:
+    """Return the matrix whose root moves scaled coordinates, shape (d, d)."""
+    d = x.shape[1]
+    if g is None:
+        ridge = d / (d + 1 / (weight**2).sum())
+        return np.asarray((1 - ridge) * _covariance(x, weight) + ridge * np.eye(d))
+    diagonal = _RIDGE * np.eye(d)
+    return _geometric_mean(_covariance(x, weight) + diagonal, _covariance(g, weight) + diagonal)
 
 
 def may_be_matrix(ess: float, d: int, largest: int = _MAX_DENSE) -> bool:

@@ -286,6 +286,12 @@ def test_a_process_that_fails_says_why(monkeypatch) -> None:
     assert [r["failure"] for r in found] == ["ValueError: no data"]
 
 
+def test_a_message_of_several_lines_is_whole() -> None:
+    errors = "Traceback:\n  raise\nKeyError: 1\n\nTraceback:\npkg.ModelError: b = [1\n 2]\n"
+    assert campaign.message(errors) == "pkg.ModelError: b = [1 2]"
+    assert campaign.message("killed\n") == "killed"
+
+
 # The page
 
 

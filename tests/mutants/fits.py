@@ -251,7 +251,8 @@ ROWS: Rows = [
         "tests/adaptation/test_preconditioner.py",
         [
             ("np.sqrt(_deviation(weight, x)) / np.sqrt(", "_deviation(weight, x) / ("),
-            ("_covariance(g * deviation, weight)", "_covariance(g / deviation, weight)"),
+            ("else g * deviation", "else g / deviation"),
+            ("except np.linalg.LinAlgError", "except ZeroDivisionError"),
             ("clipped - weight @ clipped", "clipped - clipped.mean(axis=0)"),
             ("covariance: np.ndarray = (x.T * weight) @ x", "covariance: np.ndarray = x.T @ x / len(x)"),
             ("inverse = (vector / np.sqrt(value)) @ vector.T", "inverse = (vector / value) @ vector.T"),
