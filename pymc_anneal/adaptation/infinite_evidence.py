@@ -28,7 +28,8 @@ _BEYOND = 5.0
 # draws: mass grows inside of the prior wherever the data are there.
 _DISTANCES = np.linspace(8.0, 28.0, 6)
 # Slope of log M, per unit of t, above which it does not fall. Prior densities that are finite or
-# infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1.
+# infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1. Nor may the
+# slope fall by as much: data that are far away, or a normal prior of the logarithm, bend it.
 _LEAST_SLOPE = -0.02
 # Dimensions in which Hessians take little time.
 _MAX_DIMENSIONS = 64
@@ -89,7 +90,7 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
             continue
         log_mass, last = ridge
         slope = np.diff(log_mass) / np.diff(_DISTANCES)  # of the mass for a unit
-        if (slope[1:] > _LEAST_SLOPE).all():
+        if (slope[1:] > _LEAST_SLOPE).all() and slope[-1] - slope[-2] > _LEAST_SLOPE:
             raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), last)
 
 

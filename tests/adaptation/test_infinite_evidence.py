@@ -55,6 +55,17 @@ def test_mass_that_falls_is_finite() -> None:
     check(path(0.0, DATA + 1e-6 * np.array([1, -1, 2, -2])))
 
 
+def test_a_mode_far_beyond_the_prior_is_finite() -> None:
+    """The mass grows all the way to data that are a million prior scales away, and bends."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        return LogTerms(-jnp.log1p(x**2).sum(), -0.5 * jnp.square(x - 1e6).sum())
+
+    rng = np.random.default_rng(3)
+    reference, particles = rng.standard_cauchy((50, 2)), 1e5 + rng.normal(size=(50, 2))
+    check_finite_evidence(pma.GeometricPath(terms), reference, particles)
+
+
 def test_only_particles_far_from_the_draws_are_looked_at() -> None:
     check(path(0.0), log_scale=-3.0)
 

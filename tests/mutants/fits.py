@@ -143,6 +143,8 @@ ROWS: Rows = [
         [
             ("value - log_volume", "value"),
             ("_LEAST_SLOPE = -0.02", "_LEAST_SLOPE = -2.0"),
+            (" and slope[-1] - slope[-2] > _LEAST_SLOPE", ""),
+            ("reference.max() - middle, _DISTANCES[0]", "_DISTANCES[0], 0.0"),
             ("np.log(unit).sum() + 0.5", "0.5"),
         ],
     ),
