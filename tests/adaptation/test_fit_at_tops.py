@@ -78,7 +78,7 @@ class TestTops:
     def test_climbs_that_end_at_no_top_are_none(self) -> None:
         def bowl(x: jax.Array) -> jax.Array:  # Outside of a ball the density rises for ever.
             squared = (x**2).sum()
-            return jnp.where(squared > 64.0, squared / PRIOR_SD**2, 5.0 - squared)
+            return jnp.where(squared > 64.0, squared / PRIOR_SD**2, 5.0 - squared / 50)
 
         assert tops_of(bowl) == []
 

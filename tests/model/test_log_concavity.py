@@ -132,6 +132,9 @@ OTHER_TERMS = {
     ),
     "scale of a prior": lambda n, a, b, c: pm.Normal(n, 0.0, pm.math.exp(a)),
     "a transform": lambda n, a, b, c: pm.HalfNormal(n, 1.0),
+    "an ordered vector": lambda n, a, b, c: pm.Normal(
+        n, 0, 1, shape=2, transform=pm.distributions.transforms.ordered, initval=[0.0, 1.0]
+    ),
     "another prior": lambda n, a, b, c: pm.StudentT(n, 4),
     "one of several": lambda n, a, b, c: pm.Normal(n, pm.math.sin(a) + b[0], 1.0, observed=0.3),
 }
