@@ -134,7 +134,7 @@ def test_readme_has_the_commands_and_the_limits() -> None:
     assert "make demo" in readme
     assert "make test" in readme
     named = re.findall(r"\*\*(.*?)\.?\*\*", read("_limits.md"))
-    assert len(named) == 2
+    assert len(named) == 3
     assert all(f"**{name}.**" in readme for name in named)
     for page in ("index.md", "quickstart.md", "trust.md"):
         assert "{include} _limits.md" in read(page)
