@@ -174,9 +174,16 @@ def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndar
     if not np.isfinite(gradient).all(axis=1).any():
         return middle, scale
     mean = newton_step(draws, gradient, scale)
-    if len(draws) > 2 * len(mean) and (abs(mean - middle) > _OUTSIDE * draws.std(axis=0)).any():
+    if len(draws) > 2 * len(mean) and _is_outside(mean - middle, draws):
         return middle, estimate_scale(draws, each, largest=MAX_DENSE)
     return mean, scale
+
+
+def _is_outside(step: np.ndarray, draws: np.ndarray) -> bool:
+    """Whether a step from the mean of draws, shape ``(d,)``, leaves them in some coordinate."""
+    largest = np.maximum(np.abs(draws).max(axis=0), np.finfo(float).tiny)
+    spread = (draws / largest).std(axis=0)  # squares of 1e300 overflow
+    return bool((np.abs(step) / largest > _OUTSIDE * spread).any())
 
 
 def newton_step(draws: np.ndarray, gradient: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -92,7 +92,7 @@ def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) ->
 def _number_of_draws(seconds: float, numbers: int) -> int:
     """Return the draws of the prior for evaluations of so many seconds, of so many numbers each."""
     most = min(_DRAW_SECONDS / max(seconds, 1e-9), _MOST_DRAWS, _MOST_NUMBERS / numbers)
-    return int(_DRAWS * 2 ** max(np.floor(np.log2(most / _DRAWS)), 0))
+    return int(_DRAWS * 2 ** np.floor(np.log2(max(most / _DRAWS, 1.0))))
 
 
 def _predict_evaluations(evaluate: Terms, surveyed: RunCandidate, draws: int) -> float:
