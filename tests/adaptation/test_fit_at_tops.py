@@ -11,11 +11,18 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_at_tops import _is_near, _scale_at, find_tops, fit_at_tops
+from pymc_anneal.adaptation import fit_at_tops as module
+from pymc_anneal.adaptation.fit_at_tops import (
+    _is_near,
+    _mixture_of,
+    _scale_at,
+    _with_light_tails,
+    find_tops,
+    fit_at_tops,
+)
 from pymc_anneal.adaptation.fit_mixture import MixtureFitter
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
-from pymc_anneal.evidence.diagnostics import weight_pareto_k
 
 D, PRIOR_SD = 3, 5.0
 
@@ -128,17 +135,24 @@ class TestFit:
         assert found.fitted.climbs == 0
         assert 3 * found.evaluations < plain.evaluations
 
-    def test_a_tail_that_no_component_makes_light_is_none(self) -> None:
-        # Cauchy tails of a scale of 20 with a share of 2 % in the first coordinate: most
-        # fits to a few hundred draws are near, and thousands show the tail.
-        def tailed(x: jax.Array) -> jax.Array:
-            tail = jnp.log(0.02) + jax.scipy.stats.cauchy.logpdf(x[0], 0, 1.5)
-            body = jax.scipy.stats.norm.logpdf(x[0], 0, 0.05)
-            return jnp.logaddexp(body, tail) + jax.scipy.stats.norm.logpdf(x[1:], 0, 0.05).sum()
-
-        for seed in range(3):
-            found = fit(tailed, seed).fitted
-            assert found is None or weight_pareto_k(found.log_ratio_draws) <= 0.7
+    @pytest.mark.parametrize(
+        ("tails", "further"), [([0.4], 0), ([0.6, 0.3], 1), ([0.6, 0.5, 0.1], 2), ([0.6] * 3, None)]
+    )
+    def test_components_are_added_until_the_tail_is_light(
+        self, tails: list[float], further: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
+        found, left = fit(skewed).fitted, iter(tails)
+        fitter = MixtureFitter(target, draw_prior(np.random.SeedSequence(1), 80), draw_prior, 0, 64)
+        monkeypatch.setattr(module, "weight_pareto_k", lambda log_weight: next(left))
+        light = _with_light_tails(fitter, found, np.random.SeedSequence(2))
+        assert next(left, None) is None
+        if further is None:
+            assert light is None
+        else:
+            before, after = (len(_mixture_of(fit_).mean) for fit_ in (found, light))
+            assert after == before + further
+            assert len(light.log_ratio_draws) == 2048
 
     def test_all_evaluations_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         spent: list[int] = []
