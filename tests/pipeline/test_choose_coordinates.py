@@ -60,12 +60,10 @@ def test_vague_and_sharp_data(error) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_jacobian_is_seen(monkeypatch) -> None:
-    """The twin forgets the volume of the map: from the mixture it would have another evidence."""
+    """The twin forgets the volume of the map: its density grows without end as the scale falls."""
     monkeypatch.setattr(LocationScale, "log_jac_det", lambda self, value, *inputs: 0.0 * value)
-    found = pma.log_evidence(
+    with pytest.raises(ValueError, match="The evidence is infinite: as 'tau' goes to 0"):
         pma.sample_ais(model=groups(10.0), progressbar=False, random_seed=1, warnings=False)
-    )
-    assert not found.verdict.trusted
 
 
 def test_draws_are_those_of_the_model() -> None:

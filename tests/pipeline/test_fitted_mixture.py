@@ -167,7 +167,7 @@ class TestChoice:
     @pytest.mark.slow
     def test_discrete_variables(self) -> None:
         idata = run(discrete_model(), draws=25, random_seed=1)
-        assert attributes(idata)["reference"] == "prior"
+        assert attributes(idata)["reference"] == "configurations"
 
     @pytest.mark.slow
     def test_other_paths_start_from_the_prior(self) -> None:
