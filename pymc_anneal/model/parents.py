@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pymc as pm
 
+from pymc.logprob.transforms import LogTransform
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalar
+from pytensor.tensor.elemwise import DimShuffle
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.underflow import scalar_op
@@ -31,7 +33,17 @@ def likelihood_has_jumps(model: pm.Model) -> bool:
     parameters = [v for rv in model.observed_RVs for v in rv.owner.inputs]
     between = ancestors([*parameters, *model.potentials], blockers=model.free_RVs)
     jumps = [v for v in between if isinstance(scalar_op(v), _JUMPS)]
-    return bool(random_parents(model, jumps))
+    return bool(random_parents(model, [v for v in jumps if not _is_sign_of_scale(model, v)]))
+
+
+def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
+    """Whether a variable is the sign of a positive free one, as where PyMC turns a precision."""
+    if not isinstance(scalar_op(variable), scalar.Sign):
+        return False
+    (of,) = variable.owner.inputs
+    while of.owner is not None and isinstance(of.owner.op, DimShuffle):
+        (of,) = of.owner.inputs
+    return isinstance(model.rvs_to_transforms.get(of), LogTransform)
 
 
 def count_data(compiled: CompiledModel) -> int:

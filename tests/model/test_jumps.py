@@ -56,6 +56,18 @@ def test_a_comparison_above_a_parameter_is_of_the_prior() -> None:
     assert not likelihood_has_jumps(built)
 
 
+def test_a_precision_is_no_jump() -> None:
+    """PyMC makes a scale of it by its sign, which is that of a positive variable."""
+    with pm.Model() as built:
+        tau = pm.Gamma("tau", 2.0, 1.0)
+        pm.Normal("y", 0.0, tau=tau, observed=[0.3, 0.1])
+    assert not likelihood_has_jumps(built)
+    with pm.Model() as built:
+        slope = pm.Normal("slope")
+        pm.Normal("y", pt.sign(slope), observed=[0.3, 0.1])
+    assert likelihood_has_jumps(built)
+
+
 def test_number_of_data() -> None:
     with pm.Model() as built:
         x = pm.Normal("x")
