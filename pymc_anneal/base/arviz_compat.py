@@ -94,12 +94,12 @@ def pareto_k(log_weight: np.ndarray) -> float:
     tail = int(np.ceil(min(0.2 * len(log_weight), 3 * np.sqrt(len(log_weight)))))  # as ArviZ's
     if np.ptp(np.sort(log_weight)[-tail:]) < 1e-8:
         return float("-inf")
-    if _IS_TREE:
-        from arviz_stats.base import array_stats
+    with np.errstate(over="ignore"):  # of tails that are far from any Pareto distribution
+        if _IS_TREE:
+            from arviz_stats.base import array_stats
 
-        with np.errstate(over="ignore"):  # of tails that are far from any Pareto distribution
             return float(array_stats.psislw(-log_weight)[1])  # takes the negative of log weights
-    return float(az.psislw(log_weight)[1])
+        return float(az.psislw(log_weight)[1])
 
 
 def draws_ess(values: np.ndarray) -> float:

@@ -171,9 +171,11 @@ def _form_after(
 ) -> Form | None:
     """Return what an operation makes of its inputs, some of which depend on the predictor."""
     before = [forms[node.inputs[i]] for i in dependent]
+    core = node.op.core_op if isinstance(node.op, Blockwise) else node.op
+    if isinstance(core, Elemwise) and dependent == [1] and _is_odds(node, forms):
+        return Form.LOGISTIC  # of a sum that is none by itself
     if any(form is None for form in before):
         return None
-    core = node.op.core_op if isinstance(node.op, Blockwise) else node.op
     if isinstance(core, _STRUCTURE):
         return before[0] if dependent[0] == 0 and len(dependent) == 1 else None
     if isinstance(core, Join | MakeVector):
@@ -184,7 +186,7 @@ def _form_after(
         return None
     if len(dependent) > 1:
         return _form_of_several(type(core.scalar_op), set(before))
-    return _form_of_one(node, dependent[0], before[0], forms)
+    return _form_of_one(node, dependent[0], before[0])
 
 
 def _form_of_several(operation: type, forms: set[Form | None]) -> Form | None:
@@ -196,13 +198,9 @@ def _form_of_several(operation: type, forms: set[Form | None]) -> Form | None:
     return None
 
 
-def _form_of_one(
-    node: Apply, place: int, before: Form | None, forms: Mapping[Variable, Form | None]
-) -> Form | None:
+def _form_of_one(node: Apply, place: int, before: Form | None) -> Form | None:
     """Return what an operation by elements makes of the only input that is not free."""
     operation = type(node.op.scalar_op)
-    if operation is ps.TrueDiv and place == 1 and _is_odds(node, forms):
-        return Form.LOGISTIC
     if before is Form.ERFC and operation is ps.Mul and _is_half(node.inputs[1 - place]):
         return Form.PROBIT
     assert before is not None
@@ -211,7 +209,9 @@ def _form_of_one(
 
 
 def _is_odds(node: Apply, forms: Mapping[Variable, Form | None]) -> bool:
-    """Whether a ratio is ``a / (a + b)`` with one ``a``, and ``b`` a scale: logistic in eta."""
+    """Whether a node is ``a / (a + b)`` with one ``a``, and ``b`` a scale: logistic in eta."""
+    if not isinstance(node.op.scalar_op, ps.TrueDiv):
+        return False
     above, below = node.inputs[0], node.inputs[1].owner
     if below is None or not isinstance(below.op, Elemwise):
         return False
