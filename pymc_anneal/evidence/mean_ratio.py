@@ -49,6 +49,11 @@ class MeanRatio(NamedTuple):
     pareto_k: float
     rhat: float
 
+    @classmethod
+    def exact(cls, log_mean: float) -> "MeanRatio":
+        """Return a log mean that is known without draws."""
+        return cls(log_mean, 0.0, np.inf, -np.inf, 1.0)
+
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval."""

@@ -32,7 +32,11 @@ from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.posthoc.density_at_point import posterior_density_at
+from pymc_anneal.posthoc.density_at_point import (
+    REMEDY,
+    posterior_density_at,
+    ratio_of_densities,
+)
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # From the values of all variables, shapes (n, ...), to the contrast, shape (n,).
@@ -42,7 +46,6 @@ Contrast = Callable[[Mapping[str, np.ndarray]], np.ndarray]
 _PRIOR_DRAWS = 5_000
 # Largest difference of a contrast from a linear function, relative to its spread.
 _ROUNDING = 1e-6
-_REMEDY = "compare two models instead, each with its own run"
 
 
 @double_precision
@@ -112,18 +115,10 @@ def contrast_bayes_factor(
         np.array([value]),
     )
     of_draws = judge_draws(idata, compiled, draws, np.random.SeedSequence(0))
-    verdicts = {**of_draws, "prior": prior_verdict, "posterior": posterior.verdict(_REMEDY)}
-    log_factor = prior.log_mean - posterior.density.log_mean
-    mcse = float(np.hypot(prior.mcse, posterior.density.mcse))
-    half = float(norm.ppf(0.975)) * mcse
+    verdicts = {**of_draws, "prior": prior_verdict, "posterior": posterior.verdict(REMEDY)}
     name = contrast if isinstance(contrast, str) else "contrast"
-    return LogBayesFactor(
-        log_factor,
-        mcse,
-        (log_factor - half, log_factor + half),
-        combined_verdict(verdicts),
-        models=("the model", f"the null ({name} = {value:g})"),
-    )
+    models = ("the model", f"the null ({name} = {value:g})")
+    return ratio_of_densities(prior, posterior.density, combined_verdict(verdicts), models)
 
 
 @dataclass(frozen=True)
@@ -207,7 +202,7 @@ def _prior_density(
     moments = _normal_moments(compiled, linear)
     if moments is not None:
         exact = float(norm.logpdf(value, *moments))
-        return MeanRatio(exact, 0.0, np.inf, -np.inf, 1.0), Verdict("trust")
+        return MeanRatio.exact(exact), Verdict("trust")
     draws = compiled.sample_prior(seed, 4 * _PRIOR_DRAWS).reshape(4, _PRIOR_DRAWS, -1)
     found = posterior_density_at(
         linear.to_coordinates(draws),
@@ -215,7 +210,7 @@ def _prior_density(
         np.array([linear.pivot]),
         np.array([value]),
     )
-    return found.density, found.verdict(_REMEDY)
+    return found.density, found.verdict(REMEDY)
 
 
 def _normal_moments(compiled: CompiledModel, linear: _Linear) -> tuple[float, float] | None:

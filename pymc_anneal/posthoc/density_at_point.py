@@ -34,6 +34,7 @@ from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.evidence.verdict import Verdict, verdict_from
 from pymc_anneal.posthoc.shear import Shear, count_terms
 from pymc_anneal.posthoc.window import Window
+from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Places of w between the mean of the draws and the point, and widths in standard deviations.
 _PLACES, _WIDTHS = (0.0, 0.25, 0.5, 1.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
@@ -45,6 +46,10 @@ _LOCAL, _PER_TERM = 0.4, 20
 _ERRORS, _ERRORS_OF_CHOICES = 3.5, 2.0
 # Share of the draws under w that count where no tail is missing, and their least effective number.
 _MOST, _FEWEST = 0.5, 2.0
+
+
+# What to do about a ratio that is not trusted.
+REMEDY = "compare two models instead, each with its own run"
 
 
 class PointDensity(NamedTuple):
@@ -209,3 +214,14 @@ def _errors(values: np.ndarray) -> float:
         return 0.0
     error = values.std() / np.sqrt(draws_ess(values))
     return float(abs(values.mean()) / error)
+
+
+def ratio_of_densities(
+    prior: MeanRatio, posterior: MeanRatio, verdict: Verdict, models: tuple[str, str]
+) -> LogBayesFactor:
+    """Return the Savage-Dickey ratio of two densities at a null, with the names of both models."""
+    value = prior.log_mean - posterior.log_mean
+    mcse = float(np.hypot(prior.mcse, posterior.mcse))
+    half = posterior.interval[1] - posterior.log_mean
+    half = float(np.hypot(half, prior.interval[1] - prior.log_mean))
+    return LogBayesFactor(value, mcse, (value - half, value + half), verdict, models=models)

@@ -10,7 +10,6 @@ of the prior is known, that of the posterior is a mean over draws (`posthoc/dens
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,12 @@ from pymc_anneal.evidence.posterior_density import grouped_draws, log_posterior
 from pymc_anneal.evidence.verdict import Verdict, combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.posthoc.density_at_point import PointDensity, posterior_density_at
+from pymc_anneal.posthoc.density_at_point import (
+    REMEDY,
+    PointDensity,
+    posterior_density_at,
+    ratio_of_densities,
+)
 from pymc_anneal.posthoc.edge import Edge, edge_density, find_edge
 from pymc_anneal.posthoc.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.results.bayes_factor import LogBayesFactor
@@ -99,8 +103,7 @@ def savage_dickey(
         found = _densities_at_edge(idata, compiled, edge, seed_sequence(random_seed))
     else:
         found = densities_at(idata, compiled, null, seed_sequence(random_seed))
-    models = ("the model", f"the null ({_describe(null)})")
-    return replace(_factor(found.prior, found.posterior.density, found.verdict), models=models)
+    return found.factor(_describe(null))
 
 
 class Densities(NamedTuple):
@@ -120,6 +123,11 @@ class Densities(NamedTuple):
     verdict: Verdict
     draws: np.ndarray
 
+    def factor(self, null: str) -> LogBayesFactor:
+        """Return the Bayes factor of the model against a null in words."""
+        models = ("the model", f"the null ({null})")
+        return ratio_of_densities(self.prior, self.posterior.density, self.verdict, models)
+
 
 def densities_at(
     idata: Container,
@@ -133,10 +141,21 @@ def densities_at(
     draws = grouped_draws(idata, compiled)
     prior = _prior_density(compiled, point, seed, draws)
     posterior = posterior_density_at(draws, log_posterior(compiled), point.coordinates, point.value)
-    verdict = posterior.verdict("compare two models instead, each with its own run")
+    return _judged(idata, compiled, prior, posterior, draws, seed)
+
+
+def _judged(
+    idata: Container,
+    compiled: CompiledModel,
+    prior: MeanRatio,
+    posterior: PointDensity,
+    draws: np.ndarray,
+    seed: np.random.SeedSequence,
+) -> Densities:
+    """Return densities with the verdict on the draws and on the ratio."""
     of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
-    found = combined_verdict({**of_draws, "ratio": verdict})
-    return Densities(prior, posterior, found, draws)
+    verdict = combined_verdict({**of_draws, "ratio": posterior.verdict(REMEDY)})
+    return Densities(prior, posterior, verdict, draws)
 
 
 def _densities_at_edge(
@@ -153,10 +172,7 @@ def _densities_at_edge(
             f"The prior density of '{edge.name}' is zero or infinite at the edge {edge.value:g} of "
             "its support: the ratio needs one. Compare two models instead."
         )
-    verdict = posterior.verdict("compare two models instead, each with its own run")
-    of_draws = judge_draws(idata, compiled, draws, spawned(seed, 0))
-    prior = MeanRatio(near, 0.0, np.inf, -np.inf, 1.0)
-    return Densities(prior, posterior, combined_verdict({**of_draws, "ratio": verdict}), draws)
+    return _judged(idata, compiled, MeanRatio.exact(near), posterior, draws, seed)
 
 
 def _prior_near_edge(compiled: CompiledModel, edge: Edge, distance: float) -> float:
@@ -171,14 +187,6 @@ def _prior_near_edge(compiled: CompiledModel, edge: Edge, distance: float) -> fl
 
 def _describe(null: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {np.array2string(np.asarray(v))}" for name, v in null.items())
-
-
-def _factor(prior: MeanRatio, posterior: MeanRatio, verdict: Verdict) -> LogBayesFactor:
-    value = prior.log_mean - posterior.log_mean
-    mcse = float(np.hypot(prior.mcse, posterior.mcse))
-    half = posterior.interval[1] - posterior.log_mean
-    half = float(np.hypot(half, prior.interval[1] - prior.log_mean))
-    return LogBayesFactor(value, mcse, (value - half, value + half), verdict)
 
 
 def _prior_density(

@@ -259,14 +259,14 @@ ROWS: Rows = [
         ],
     ),
     (
-        "posthoc/savage_dickey",
+        "posthoc/density_at_point",
         "tests/posthoc/test_savage_dickey.py",
         [
             ("value = prior.log_mean - posterior.log_mean", "value = posterior.log_mean - prior.log_mean"),
         ],
     ),
     (
-        "posthoc/savage_dickey",
+        "posthoc/density_at_point",
         "tests/posthoc/test_savage_dickey.py::test_errors_of_both_densities_count tests/posthoc/test_savage_dickey.py::TestRandomParents",
         [
             ("np.hypot(prior.mcse, posterior.mcse)", "posterior.mcse"),

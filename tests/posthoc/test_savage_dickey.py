@@ -11,7 +11,8 @@ import pymc_anneal as pma
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.verdict import Verdict
-from pymc_anneal.posthoc.savage_dickey import _factor, savage_dickey
+from pymc_anneal.posthoc.density_at_point import ratio_of_densities
+from pymc_anneal.posthoc.savage_dickey import savage_dickey
 from pymc_anneal.results.container import dataset
 from tests.results import jzs
 
@@ -31,7 +32,7 @@ def check(found: pma.LogBayesFactor, exact: float, error: float = 0.02) -> None:
 def test_errors_of_both_densities_count() -> None:
     prior = MeanRatio(0.5, 0.3, 100.0, 0.1, 1.0)
     posterior = MeanRatio(1.2, 0.4, 100.0, 0.1, 1.0)
-    found = _factor(prior, posterior, Verdict("trust"))
+    found = ratio_of_densities(prior, posterior, Verdict("trust"), ("the model", "the null"))
     assert found.log_bayes_factor == pytest.approx(-0.7)
     assert found.mcse == pytest.approx(0.5)
     np.testing.assert_allclose(found.interval, -0.7 + 1.959964 * 0.5 * np.array([-1, 1]))
