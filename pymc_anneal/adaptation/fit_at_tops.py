@@ -43,6 +43,7 @@ from pymc_anneal.adaptation.flat_likelihood import MOST_VALUES
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.peak_mass import Peak
+from pymc_anneal.adaptation.preconditioner import bulk_deviation
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.trajectories import move_by_trajectories
 from pymc_anneal.annealing.resampling import systematic
@@ -142,12 +143,12 @@ def _fit_to_simple(
         return None
     light = _with_light_tails(fitter, found, seed_light)
     if light is None or log_concave:
-        return light and replace(light, evaluations=target.evaluations)
+        return light
     search = search_of(compiled, _PARTICLES, target.evaluations)
     _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
     if found.modes > len(tops) or not found.complete:
         return None
-    return replace(found, evaluations=target.evaluations, climbs=climbs + search.starts)
+    return replace(found, climbs=climbs + search.starts)
 
 
 def find_tops(
@@ -176,7 +177,8 @@ def find_tops(
     draws = draw_prior(seed_spread, _PARTICLES)
     if not _varies(target, draws):
         return []
-    spread, start = _spread(draws), draw_prior(seed_start, climbs)
+    spread, start = bulk_deviation(draws), draw_prior(seed_start, climbs)
+    spread[spread == 0] = 1.0
     end, value = climb_together(target.value_and_gradient, start, spread, _MAX_CALLS)
     order = [i for i in np.argsort(-value) if np.isfinite(value[i])]
     tops, astray = list[Peak](), 0
@@ -198,12 +200,6 @@ def _varies(target: TargetDensity, draws: np.ndarray) -> bool:
     log_likelihood = np.asarray(target.evaluate(draws).log_likelihood)
     possible = log_likelihood[np.isfinite(log_likelihood)]
     return len(np.unique(possible)) > MOST_VALUES * len(possible)
-
-
-def _spread(draws: np.ndarray) -> np.ndarray:
-    """Return half the width of the bulk of the prior: its variance may be infinite."""
-    low, high = np.quantile(draws, [0.16, 0.84], axis=0)
-    return np.where(high > low, (high - low) / 2, 1.0)
 
 
 def _scale_at(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray | None:
@@ -268,8 +264,7 @@ def _particles_at(
     weight = normalised(log_ratio(path, draws, target.evaluate_draws(draws)))
     effective = 1 / np.square(weight).sum() if weight.any() else 0.0
     if effective >= LEAST_ESS:
-        index = systematic(np.random.default_rng(seed_particles), weight, _PARTICLES)
-        start = draws[index]
+        start = draws[systematic(np.random.default_rng(seed_particles), weight, _PARTICLES)]
     else:  # Trajectories leave the top in all directions.
         drawn = highest.sample(seed_particles, _PARTICLES)
         start = np.asarray(highest.mean) + _AT_TOP * (drawn - np.asarray(highest.mean))

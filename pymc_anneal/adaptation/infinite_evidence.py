@@ -14,13 +14,14 @@ have run far beyond the draws of the prior.
 import jax
 import numpy as np
 
+from pymc_anneal.adaptation.preconditioner import bulk_deviation
 from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import forgettable
 
 # Standard deviations of the reference that make a unit of distance, of at least one: logarithms of
 # scales and log odds have 1.1 to 1.8 under the usual priors, a normal location may have hundreds.
-_UNIT, _BULK = 2.0, (0.16, 0.84)
+_UNIT = 2.0
 # How far beyond all draws of the reference a particle has to be: a factor of 150 for a scale.
 _BEYOND = 5.0
 # Distances from the median of the reference: for a scale, from 1e-4 to 1e-12 of it. Measurements
@@ -80,8 +81,7 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
     """
     if not 0 < position.shape[1] <= _MAX_DIMENSIONS:
         return
-    low, high = np.quantile(reference, _BULK, axis=0)  # squares of 1e300 overflow
-    unit = np.maximum((high / 2 - low / 2) / _UNIT, 1.0)
+    unit = np.maximum(bulk_deviation(reference) / _UNIT, 1.0)
     for j, sign in _runaways(reference, position, unit):
         # Among the particles there, the nearest to the ridge: the others have not arrived.
         top = position[(sign * position[:, j]).argmax()]

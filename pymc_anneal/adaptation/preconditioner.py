@@ -24,6 +24,15 @@ _RIDGE = 1e-3
 _NORMAL_IQR = 1.349
 
 
+def bulk_deviation(draws: np.ndarray) -> np.ndarray:
+    """Return half the width of the middle 68 % of draws, shape ``(d,)``: a standard deviation.
+
+    It is finite where the variance is not, and squares of 1e300 overflow.
+    """
+    low, high = np.quantile(draws, [0.16, 0.84], axis=0)
+    return np.asarray(high / 2 - low / 2)
+
+
 def estimate_scale(
     position: np.ndarray,
     weight: np.ndarray,

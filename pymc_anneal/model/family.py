@@ -4,7 +4,7 @@ The data are arguments of the compiled functions: hyperparameters, masks of regr
 observations of the same shape. A member of the family is a `CompiledModel` that binds its values.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -37,6 +37,14 @@ from pymc_anneal.model.variables import FreeVariable, split_values
 _LOCK = Lock()
 
 
+def check_data_names(model: pm.Model, names: Iterable[str]) -> None:
+    """Raise `ValueError` if a name is not a ``pm.Data`` of a model."""
+    known = sorted(v.name for v in model.data_vars)
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"{unknown} are not pm.Data of the model; expected some of {known}.")
+
+
 @dataclass(frozen=True, eq=False)
 class ModelFamily:
     """A model as a function of the values of some of its ``pm.Data``.
@@ -58,10 +66,7 @@ class ModelFamily:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        known = sorted(v.name for v in self.compiled.model.data_vars)
-        unknown = sorted(set(self.names) - set(known))
-        if unknown:
-            raise ValueError(f"{unknown} are not pm.Data of the model; expected some of {known}.")
+        check_data_names(self.compiled.model, self.names)
 
     def member(self, values: Mapping[str, Any]) -> CompiledModel:
         """Return the model with other values of its data.

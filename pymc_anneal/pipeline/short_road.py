@@ -63,7 +63,6 @@ def _is_open(settings: Settings, request: Request) -> bool:
 def _pilot(fitted: FittedReference) -> Pilot:
     """Return what a pilot of one step and no move finds."""
     one = np.ones(1)
-    position = fitted.centres[:0]
     return Pilot(
         betas=np.array([0.0, 1.0]),
         discrepancy=fitted.discrepancy * one,
@@ -73,6 +72,6 @@ def _pilot(fitted: FittedReference) -> Pilot:
         cost=one,
         accept_rate=one,
         log_z=fitted.log_z,
-        position=position,
+        position=fitted.centres[:0],
         ancestor=np.zeros(0, dtype=int),
     )

@@ -70,7 +70,7 @@ def plan_run(
         Each longer than the one before; the plan follows from the last.
     """
     if isinstance(pilot.transition, Stay):  # The fit has measured the weights themselves.
-        return plan_importance_sampling(session, candidate, pilot), ()
+        return _plan_importance_sampling(session, candidate, pilot), ()
     kept = partial(session.log.stage, "Plan")
     fitted = None
     if _is_near(candidate):
@@ -115,17 +115,15 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     return replace(plan, steps=planned, predicted_seconds=seconds * planned, note=note)
 
 
-def plan_importance_sampling(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
+def _plan_importance_sampling(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:
     """Plan a run of one step, with particles enough for draws of the posterior without copies.
 
     Systematic resampling copies a particle whose weight is above the mean of those drawn.
     """
     assert candidate.fitted is not None
     plan = _make_plan(session, pilot, variance=candidate.fitted.discrepancy, steps=1, seconds=0.0)
-    log_u = candidate.fitted.log_ratio_draws
-    weight = normalised(log_u)
-    order = np.argsort(weight)
-    heavy = weight[order][np.searchsorted(np.cumsum(weight[order]), _WITHOUT_COPIES)]
+    weight = np.sort(normalised(candidate.fitted.log_ratio_draws))
+    heavy = weight[np.searchsorted(np.cumsum(weight), _WITHOUT_COPIES)]
     pool = np.clip(heavy * len(weight), 1.0, _LARGEST_POOL)
     draws = session.settings.draws * session.settings.chains
     return replace(plan, steps=1, particles=max(plan.particles, int(np.ceil(pool * draws))))

@@ -19,7 +19,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model
-from pymc_anneal.model.family import ModelFamily
+from pymc_anneal.model.family import ModelFamily, check_data_names
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
@@ -249,10 +249,7 @@ def _size(data: Data) -> int:
 
 def _with_data(model: pm.Model, data: Data) -> CompiledModel:
     """Compile a model with other values of its ``pm.Data``, of any number of rows."""
-    known = sorted(v.name for v in model.data_vars)
-    unknown = sorted(set(data) - set(known))
-    if unknown:
-        raise ValueError(f"{unknown} are not pm.Data of the model; expected some of {known}.")
+    check_data_names(model, data)
     copy = copy_model(model)
     for name, values in data.items():
         copy[name].set_value(np.asarray(values, dtype=copy[name].type.dtype))
