@@ -25,6 +25,7 @@ from pymc_anneal.pipeline.hear_witnesses import (
 )
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.target import PilotedRun
 
 # Particles of the run to which a mixture is fitted, if none was fitted before.
 _PARTICLES = 512
@@ -70,23 +71,22 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
     None if nothing was surveyed.
     """
     lineage = forward.candidate.lineage
-    mixture = next((c for c in lineage if c.fitted is not None and c.built_from), None)
-    if mixture is None or mixture.built_from is None or mixture.fitted is None:
+    surveys = ((c.fitted, c.built_from) for c in lineage if isinstance(c.built_from, PilotedRun))
+    fitted, surveyed = next((pair for pair in surveys if pair[0] is not None), (None, None))
+    if fitted is None or surveyed is None:
         return None
-    assert mixture.built_from.pilot is not None
-    rough = mixture.built_from.pilot.rough_log_z
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(session.seeds.witnesses)
-    log_ratio = ratio_to(mixture.fitted, target.compiled, mixture.built_from)
+    log_ratio = ratio_to(fitted, target.compiled, surveyed)
     count = _HEARD_IF_COSTLY if target.compiled.costly else _HEARD
     drawn = position[systematic(rng, weight, count)]
     session.meter.add("Witnesses", count, 0.0)
     draws = Draws.even(log_ratio(drawn))._replace(
         effective=min(1 / np.square(weight).sum(), float(count)),
-        known=mixture.fitted.met_share_of(rough),
+        known=fitted.met_share_of(surveyed.pilot.rough_log_z),
     )
     most = highest_log_evidence(forward.run.log_weight)
-    return hear_witnesses(session, mixture.built_from, log_ratio, draws, most, LEVEL)
+    return hear_witnesses(session, surveyed, log_ratio, draws, most, LEVEL)
 
 
 def doubt_run(

@@ -25,7 +25,7 @@ from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.survey import survey
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import PilotedRun
 
 # Weights that are tried, the first of which is that of the survey.
 _WEIGHTS = (0.0, 0.5, 1.0)
@@ -42,7 +42,7 @@ _WALK_GAIN = 1.5
 
 def choose_coordinates(
     session: Session, target: ModelTarget, transition: Transition
-) -> tuple[ModelTarget, RunCandidate | None]:
+) -> tuple[ModelTarget, PilotedRun | None]:
     """Choose the coordinates of a model by the particles of a survey.
 
     Parameters
@@ -58,7 +58,7 @@ def choose_coordinates(
     -------
     target : ModelTarget
         The model in the coordinates chosen.
-    surveyed : RunCandidate or None
+    surveyed : PilotedRun or None
         The run from the prior with the survey in these coordinates; None without a survey, of a
         transition that needs none.
     """
@@ -82,12 +82,11 @@ def _move_to_best(
     target: ModelTarget,
     model: LocationScaleModel,
     transition: Transition,
-    surveyed: RunCandidate,
+    surveyed: PilotedRun,
     seed: np.random.SeedSequence,
-) -> tuple[ModelTarget, RunCandidate]:
+) -> tuple[ModelTarget, PilotedRun]:
     """Choose the weights, and move the particles of the survey to their coordinates."""
     pilot = surveyed.pilot
-    assert pilot is not None
     weight = best_weights(model, pilot.position)
     if not weight.any():
         return replace(target, compiled=model.non_centred), surveyed
@@ -96,7 +95,7 @@ def _move_to_best(
     candidate = chosen.candidate()
     with explaining_nan(chosen):
         tuned = session.tune_at_target(pilot, candidate, transition, position, seed)
-    return chosen, replace(candidate, pilot=tuned)
+    return chosen, candidate.with_pilot(tuned)
 
 
 def best_weights(model: LocationScaleModel, position: np.ndarray) -> np.ndarray:

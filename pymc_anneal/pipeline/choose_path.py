@@ -28,7 +28,7 @@ from pymc_anneal.pipeline.moment_averaged_path import MomentAveragedPath
 from pymc_anneal.pipeline.path_choice import PathChoice, with_pilot
 from pymc_anneal.pipeline.q_average_path import QPath
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
 PathName: TypeAlias = Literal["geometric", "moment", "q", "auto"]
 
@@ -103,12 +103,11 @@ class AutoPath:
     def _alternative(
         self,
         session: Session,
-        geometric: RunCandidate,
+        geometric: PilotedRun,
         transition: Transition,
         moments_from: np.ndarray | None,
     ) -> RunCandidate:
         pilot = geometric.pilot
-        assert pilot is not None
         allowance = _SHARE * (pilot.evaluations + _counted_evaluations(session, pilot))
         fit_budget = allowance - pilot.evaluations  # the rest is for the spline's own pilot
         if fit_budget < _MIN_FIT * pilot.evaluations:

@@ -26,7 +26,7 @@ from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import PilotedRun, RunCandidate
 
 # Discrepancy of the posterior from a normal distribution above which the coordinates are tried.
 _FAR = 8.0
@@ -47,11 +47,11 @@ _ROUNDS = 2
 def given_data(
     session: Session,
     base: ModelTarget,
-    surveyed: RunCandidate,
-    known: RunCandidate,
+    surveyed: PilotedRun,
+    known: PilotedRun,
     transition: Transition,
     seed: np.random.SeedSequence,
-) -> tuple[ModelTarget, RunCandidate] | None:
+) -> tuple[ModelTarget, PilotedRun] | None:
     """Choose between known coordinates and those of latent normal variables given the data.
 
     Parameters
@@ -69,21 +69,20 @@ def given_data(
 
     Returns
     -------
-    tuple of ModelTarget and RunCandidate, or None
+    tuple of ModelTarget and PilotedRun, or None
         The model in these coordinates and the run with its particles there; None unless they bring
         the posterior near to a normal distribution.
     """
     if base.compiled.derivatives.order < SMOOTH:
         return None
     seeds = seed.spawn(4)
-    assert surveyed.pilot is not None
-    distance = _fit(session, known, _position(known), seeds[0]).discrepancy
+    distance = _fit(session, known, known.pilot.position, seeds[0]).discrepancy
     worthwhile = distance >= _FAR and distance * surveyed.pilot.evaluations >= _LEAST_EFFORT
     coordinates = conditional_coordinates(base.compiled) if worthwhile else None
     if coordinates is None:
         return None
-    own = coordinates.at(coordinates.centre(_position(surveyed)))
-    position = _mapped(own, coordinates.columns, _position(surveyed), seeds[1])
+    own = coordinates.at(coordinates.centre(surveyed.pilot.position))
+    position = _mapped(own, coordinates.columns, surveyed.pilot.position, seeds[1])
     chosen = replace(base, compiled=own)
     candidate = chosen.candidate()
     with explaining_nan(chosen):
@@ -99,7 +98,7 @@ def given_data(
             tuned = session.rescale_at_target(*found)
         else:
             tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
-    return chosen, replace(candidate, pilot=tuned)
+    return chosen, candidate.with_pilot(tuned)
 
 
 def largest_distance(work: int, distance: float) -> float:
@@ -145,7 +144,7 @@ def _fit(
 
 def _hear(
     session: Session,
-    surveyed: RunCandidate,
+    surveyed: PilotedRun,
     to_coordinates: Callable[[np.ndarray], np.ndarray],
     fit: NormalFit,
 ) -> Hearing:
@@ -161,8 +160,3 @@ def _hear(
 def _path(candidate: RunCandidate) -> GeometricPath:
     assert isinstance(candidate.path, GeometricPath)
     return candidate.path
-
-
-def _position(candidate: RunCandidate) -> np.ndarray:
-    assert candidate.pilot is not None
-    return candidate.pilot.position

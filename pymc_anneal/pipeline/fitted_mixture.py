@@ -42,7 +42,7 @@ from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.split_levels import draws_of, split_levels
 from pymc_anneal.pipeline.survey import survey
-from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
 # Share of the evidence in modes that no particle of the survey met, above which the run starts
@@ -68,7 +68,7 @@ def choose_mixture(
     transition: Transition,
     *,
     insist: bool,
-    surveyed: RunCandidate | None = None,
+    surveyed: PilotedRun | None = None,
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
@@ -96,7 +96,7 @@ def choose_mixture(
     surveyed = surveyed or survey(session, prior, transition, seed_survey)
     mixture = _fit(session, compiled, prior, surveyed, seed_fit)
     pilot, fitted = surveyed.pilot, mixture.fitted
-    assert pilot is not None and fitted is not None
+    assert fitted is not None
     if mixture.objection and not insist:
         return _prior_instead(prior, mixture)
     unmet = fitted.unmet_share_of(pilot.rough_log_z) > _UNMET
@@ -108,7 +108,7 @@ def choose_mixture(
         by_proposals = compiled.costly and session.settings.free_transition
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
         found = _pilot_by_proposals(pilot, fitted) if near else pilot_of_fit(pilot, fitted)
-        return Choice(replace(mixture, pilot=found), {})
+        return Choice(mixture.with_pilot(found), {})
     price = _PRICE_OF_UNMET if whatever else 1.0
     budget = np.inf if insist else price * _pilot_budget(session, surveyed)
     try:
@@ -116,7 +116,7 @@ def choose_mixture(
     except PilotTooLongError as error:
         reason = f"the path from the mixture is too long: {error}"
         return Choice(replace(prior, built_from=mixture), {}, reason)
-    measured = _hear_pilot(session, compiled, surveyed, replace(mixture, pilot=found))
+    measured = _hear_pilot(session, compiled, surveyed, mixture.with_pilot(found))
     if measured.objection and not insist:
         return _prior_instead(prior, measured)
     compared = {"prior": surveyed, "mixture": measured}
@@ -129,12 +129,11 @@ def _fit(
     session: Session,
     compiled: CompiledModel,
     prior: RunCandidate,
-    surveyed: RunCandidate,
+    surveyed: PilotedRun,
     seed: np.random.SeedSequence,
 ) -> RunCandidate:
     """Return the run from a mixture, with what the witnesses say that it misses."""
     pilot = surveyed.pilot
-    assert pilot is not None
     levels, every = split_levels(session, compiled, surveyed), len(pilot.position)
     particles = to_fit(pilot.position)
     further = draws_of(levels, len(particles), session.seeds.levels)
@@ -158,15 +157,14 @@ def _fit(
 
 
 def _hear_pilot(
-    session: Session, compiled: CompiledModel, surveyed: RunCandidate, measured: RunCandidate
-) -> RunCandidate:
+    session: Session, compiled: CompiledModel, surveyed: PilotedRun, measured: PilotedRun
+) -> PilotedRun:
     """Ask the witnesses whether a pilot from a mixture misses a part of the posterior.
 
     Its particles count as independent, which they are not: a wrong objection costs time.
     """
-    assert measured.pilot is not None and measured.fitted is not None
+    assert measured.fitted is not None
     log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
-    assert surveyed.pilot is not None
     known = measured.fitted.met_share_of(surveyed.pilot.rough_log_z)
     session.meter.add("Witnesses", len(position), 0.0)
     draws = Draws.even(log_ratio_to(position))._replace(known=known)
@@ -176,10 +174,9 @@ def _hear_pilot(
 
 
 def ratio_to(
-    fitted: FittedReference, compiled: CompiledModel, surveyed: RunCandidate
+    fitted: FittedReference, compiled: CompiledModel, surveyed: PilotedRun
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return the log ratio of a posterior to a mixture, from positions ``(n, d)`` to ``(n,)``."""
-    assert surveyed.pilot is not None
     size = COSTLY_BATCH if compiled.costly else len(surveyed.pilot.position)
     target = TargetDensity(GeometricPath(compiled.log_terms), size)
     return lambda position: log_ratio(fitted.path, position, target.evaluate(position))
@@ -196,10 +193,9 @@ def _one_step_discrepancy(pilot: Pilot) -> float:
     return pilot.barrier**2 - pilot.log_reference_mass
 
 
-def _pilot_budget(session: Session, surveyed: RunCandidate) -> float:
+def _pilot_budget(session: Session, surveyed: PilotedRun) -> float:
     """Return the evaluations that a pilot from the mixture may take."""
     settings, pilot = session.settings, surveyed.pilot
-    assert pilot is not None
     particles = settings.draws * settings.chains
     variance = planned_variance(particles, settings.target_mcse)
     return max(_SHARE * surveyed.cost / variance * particles, pilot.evaluations)

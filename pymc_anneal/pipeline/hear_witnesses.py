@@ -10,7 +10,7 @@ from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.witnesses import held_out, settled
 from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, Hole, exceeds, find_hole
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import PilotedRun
 
 
 class Draws(NamedTuple):
@@ -67,7 +67,7 @@ class Hearing(NamedTuple):
 
 def hear_witnesses(
     session: Session,
-    surveyed: RunCandidate,
+    surveyed: PilotedRun,
     log_ratio: Callable[[np.ndarray], np.ndarray],
     draws: Draws,
     log_evidence: float,
@@ -103,7 +103,7 @@ def hear_witnesses(
 
 def _hear(
     session: Session,
-    surveyed: RunCandidate,
+    surveyed: PilotedRun,
     log_ratio: Callable[[np.ndarray], np.ndarray],
     draws: Draws,
     log_evidence: float,
@@ -111,7 +111,6 @@ def _hear(
 ) -> Hearing:
     """Ask them, and once more after further moves if they object."""
     pilot, spent = surveyed.pilot, 0
-    assert pilot is not None
     witnesses = held_out(pilot)
     hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
     asked = len(witnesses.position)

@@ -40,7 +40,7 @@ from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.start import Request, Start
 from pymc_anneal.pipeline.survey import survey
-from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
 # Name of the reference in results.
 NAME = "configurations"
@@ -145,7 +145,6 @@ def _choose(
     at_draws = to_ratio(draw(seed_draws, _COMPARED))
     draws = Draws.of_weights(at_draws)
     hearing = hear_witnesses(session, surveyed, to_ratio, draws, log_mean(at_draws))
-    assert surveyed.pilot is not None
     at_particles = to_ratio(surveyed.pilot.position)
     session.meter.add("Fit", len(at_draws) + len(at_particles), 0.0)
     candidate = RunCandidate(NAME, draw, path, built_from=surveyed)
@@ -174,8 +173,8 @@ def hear_about_configurations(session: Session, forward: ForwardStages) -> Heari
 
     None if there was none.
     """
-    candidate = forward.candidate
-    if candidate.reference != NAME or candidate.built_from is None:
+    candidate, surveyed = forward.candidate, forward.candidate.built_from
+    if candidate.reference != NAME or not isinstance(surveyed, PilotedRun):
         return None
     assert isinstance(candidate.path, ReferencePath)
     log_ratio, log_weight = ratio_to(candidate.path), forward.run.log_weight
@@ -186,7 +185,7 @@ def hear_about_configurations(session: Session, forward: ForwardStages) -> Heari
     draws = Draws.even(log_ratio(position[systematic(rng, weight, 2 * _COMPARED)]))
     draws = draws._replace(effective=min(1 / np.square(weight).sum(), 2.0 * _COMPARED))
     most = highest_log_evidence(log_weight)
-    return hear_witnesses(session, candidate.built_from, log_ratio, draws, most, LEVEL)
+    return hear_witnesses(session, surveyed, log_ratio, draws, most, LEVEL)
 
 
 def doubt_by_configurations(found: Configurations | None, most: float) -> list[str]:

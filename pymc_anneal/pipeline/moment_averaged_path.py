@@ -1,6 +1,6 @@
 """Choice of the moment-averaged path: fit the spline, run its pilot, compare the pilots."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -98,7 +98,7 @@ class MomentAveragedPath:
         for member in candidate.lineage:
             if member.pilot is not None:
                 _check_agreement(pilot, member.pilot)
-        return replace(spline, pilot=pilot)
+        return spline.with_pilot(pilot)
 
     def _spline(
         self,

@@ -4,14 +4,13 @@ A choice starts from a candidate on the geometric path from its reference, and r
 path that it builds.
 """
 
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import Choice, RunCandidate
+from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
 
 class PathChoice(Protocol):
@@ -39,9 +38,9 @@ class PathChoice(Protocol):
         """
 
 
-def with_pilot(session: Session, candidate: RunCandidate, transition: Transition) -> RunCandidate:
+def with_pilot(session: Session, candidate: RunCandidate, transition: Transition) -> PilotedRun:
     """Return the candidate with its pilot: the one that a geometric run would have."""
-    if candidate.pilot is not None:
-        return candidate
-    pilot = session.pilot(candidate, transition, session.seeds.pilot)
-    return replace(candidate, pilot=pilot)
+    pilot = candidate.pilot
+    if pilot is None:
+        pilot = session.pilot(candidate, transition, session.seeds.pilot)
+    return candidate.with_pilot(pilot)

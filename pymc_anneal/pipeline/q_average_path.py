@@ -40,9 +40,8 @@ class QPath:
         moments_from: np.ndarray | None,
     ) -> Choice:
         """Set the level and q from the pilot of the geometric path."""
-        candidate = with_pilot(session, candidate, transition)
-        pilot, base = candidate.pilot, candidate.path
-        assert pilot is not None
+        piloted = with_pilot(session, candidate, transition)
+        pilot, base = piloted.pilot, piloted.path
         seed_first = session.seeds.path.spawn(1)[0]
         first = candidate.draw_reference(seed_first, len(pilot.position))
         q = self.q
@@ -50,7 +49,7 @@ class QPath:
             q = 1 - 1 / max(_log_ratio_range(base, first, pilot.position), 1.0)
         path = QAveragePath(base, np.asarray(q), np.asarray(pilot.log_z))
         built = RunCandidate(
-            candidate.reference, candidate.draw_reference, path, built_from=candidate
+            candidate.reference, candidate.draw_reference, path, built_from=piloted
         )
         return Choice(built, {})
 

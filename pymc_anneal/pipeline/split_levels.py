@@ -18,7 +18,7 @@ from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.parents import count_data, likelihood_has_jumps
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import PilotedRun
 
 # Draws of the prior, of which the better ones are kept: with no more than are kept, 2 of 3 runs
 # missed a peak that 1 in 2,000 draws meets. The fit weighs what they find, so that few are enough.
@@ -33,9 +33,7 @@ _LARGE_BATCH = 4096
 _MOST, _SECONDS, _SLACK = 300_000, 5.0, 2.0
 
 
-def split_levels(
-    session: Session, compiled: CompiledModel, surveyed: RunCandidate
-) -> Levels | None:
+def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> Levels | None:
     """Split levels from draws of the prior, in the coordinates of a survey.
 
     By default where no climbs look for modes, since the density has no second derivatives, or where
@@ -63,7 +61,7 @@ def split_levels(
     return session.meter.run("Levels", partial(session.log.stage, "Levels", split))
 
 
-def _split(session: Session, compiled: CompiledModel, surveyed: RunCandidate) -> Levels | None:
+def _split(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> Levels | None:
     """Split levels, unless they are predicted to take too long and were not asked for."""
     small, large = (COSTLY_BATCH, COSTLY_BATCH) if compiled.costly else (_KEPT // 2, _LARGE_BATCH)
     target = TargetDensity(GeometricPath(compiled.log_terms), small)
@@ -95,10 +93,9 @@ def _number_of_draws(seconds: float, numbers: int) -> int:
     return int(_DRAWS * 2 ** np.floor(np.log2(max(most / _DRAWS, 1.0))))
 
 
-def _predict_evaluations(evaluate: Terms, surveyed: RunCandidate, draws: int) -> float:
+def _predict_evaluations(evaluate: Terms, surveyed: PilotedRun, draws: int) -> float:
     """Predict what levels take: the posterior lies at the information that it gains."""
     pilot = surveyed.pilot
-    assert pilot is not None
     _, log_likelihood = evaluate(pilot.position)
     information = float(np.median(log_likelihood)) - pilot.rough_log_z
     return predict_evaluations(draws, _KEPT, pilot.position.shape[1], information)

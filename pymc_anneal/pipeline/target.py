@@ -4,7 +4,7 @@ The stages of a run know a `pm.Model` and a restricted Boltzmann machine only by
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -105,6 +105,18 @@ class RunCandidate:
     def lineage(self) -> "tuple[RunCandidate, ...]":
         """The candidate, the one that it was built from, and so on."""
         return (self, *(self.built_from.lineage if self.built_from else ()))
+
+    def with_pilot(self, pilot: Pilot) -> "PilotedRun":
+        """Return the candidate with a pilot along its path."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        return PilotedRun(**(own | {"pilot": pilot}))
+
+
+@dataclass(frozen=True)
+class PilotedRun(RunCandidate):
+    """A candidate whose path a pilot has measured, such as a survey from the prior."""
+
+    pilot: Pilot = field(kw_only=True)
 
 
 @dataclass(frozen=True)

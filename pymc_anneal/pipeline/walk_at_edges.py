@@ -11,7 +11,7 @@ from pymc_anneal.pipeline.choose_transition import default_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.survey import survey
-from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.pipeline.target import PilotedRun
 
 # Share of the prior where the likelihood is zero, and evaluations of a move by gradients, from
 # which a random walk is tried: between uniform data in eight dimensions a move of the survey took
@@ -20,8 +20,8 @@ _LEAST_ZERO, _LONG = 0.1, 32
 
 
 def walk_at_edges(
-    session: Session, target: ModelTarget, surveyed: RunCandidate, transition: Transition
-) -> tuple[RunCandidate, Transition]:
+    session: Session, target: ModelTarget, surveyed: PilotedRun, transition: Transition
+) -> tuple[PilotedRun, Transition]:
     """Return a survey and its transition, by a random walk if that is cheaper at hard edges.
 
     Parameters
@@ -36,7 +36,6 @@ def walk_at_edges(
         The transition of the survey.
     """
     pilot = surveyed.pilot
-    assert pilot is not None
     edged = pilot.inside <= (1 - _LEAST_ZERO) * pilot.drawn and pilot.cost[-1] >= _LONG
     if not (edged and session.settings.free_transition):
         return surveyed, transition

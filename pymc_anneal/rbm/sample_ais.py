@@ -192,7 +192,7 @@ def sample_ais(
     ) as session:
         if pilot_required(settings, kernel):
             pilot = run_linear_pilot(session, candidate, kernel, session.seeds.pilot)
-            candidate = replace(candidate, pilot=pilot)
+            candidate = candidate.with_pilot(pilot)
         stages = run_candidate(session, candidate, kernel, reverse_from=backward_from)
     stages = stages if reverse or stages.forward.run.interrupted else _audited(target, stages)
     return build_result(session, stages, time.perf_counter() - begin)

@@ -80,7 +80,7 @@ class TestStart:
         prior = target.candidate()
         position = prior.draw_reference(np.random.SeedSequence(1), 64)
         pilot = SimpleNamespace(position=position)
-        monkeypatch.setattr(look, "survey", lambda *args: replace(prior, pilot=pilot))
+        monkeypatch.setattr(look, "survey", lambda *args: prior.with_pilot(pilot))
         monkeypatch.setattr(look, "pilot_of_fit", lambda *args: None)
         hearing = SimpleNamespace(objection=objection)
         monkeypatch.setattr(look, "hear_witnesses", lambda *args: hearing)
