@@ -9,7 +9,7 @@ probable than a given share of the best.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pymc as pm
@@ -20,6 +20,7 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.results.compare_models import compare
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Models in a row that are less probable than the one before, after which the sequence may end.
@@ -74,7 +75,7 @@ def count(
     prior: Callable[[int], float] | None = None,
     negligible: float = 1e-3,
     random_seed: RandomSeed = None,
-    **settings: Any,
+    **settings: Unpack[CallArguments],
 ) -> Count:
     """Find the probabilities of the number of components by the evidences of a sequence of models.
 

@@ -8,7 +8,7 @@ in which the constant of the prior cancels: as the prior ``p`` gets wider, ``q(b
 the evidence has none. The ratio of two of them is the fractional Bayes factor.
 """
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pymc as pm
@@ -20,6 +20,7 @@ from pymc_anneal.evidence.verdict import combined_verdict, warn_unless_trusted
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.power_of_likelihood import raise_likelihood
 from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 
@@ -29,8 +30,7 @@ def fractional_evidence(
     *,
     fraction: float,
     random_seed: RandomSeed = None,
-    warnings: bool = True,
-    **settings: Any,
+    **settings: Unpack[CallArguments],
 ) -> LogEvidence:
     """Estimate the fractional log evidence of a model, which a vague prior does not set.
 
@@ -44,10 +44,9 @@ def fractional_evidence(
         parameters ``m`` of the largest model and the number of observations ``n``.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         The same seed gives the same result.
-    warnings : bool
-        Whether to warn if the verdict is not "trust".
     **settings
-        Arguments of :func:`sample_ais` for both runs.
+        Arguments of :func:`sample_ais` for both runs; `warnings` is about the verdict on their
+        ratio.
 
     Returns
     -------
@@ -84,6 +83,7 @@ def fractional_evidence(
     if settings.get("checkpoint") is not None:
         raise TypeError("A checkpoint holds one run, and a fractional evidence takes two.")
     model = pm.modelcontext(model)
+    warn = settings.get("warnings", True)
     settings = {"progressbar": False, **settings, "warnings": False}
     seeds = seed_sequence(random_seed).spawn(2)
     whole, part = (
@@ -91,7 +91,7 @@ def fractional_evidence(
         for m, seed in zip((model, raise_likelihood(model, fraction)), seeds, strict=True)
     )
     found = _ratio(whole, part, fraction)
-    if warnings:
+    if warn:
         warn_unless_trusted(found.verdict, found.headline)
     return found
 

@@ -15,7 +15,7 @@ from the draws, another run is made at a scale among those that remain.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,7 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.prior_change import PriorChange, change_data
 from pymc_anneal.posthoc.savage_dickey import Densities, densities_at
 from pymc_anneal.results.robustness import Robustness
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 _REMEDY = "the posterior at this scale is too far from the draws; allow more `max_runs`"
@@ -48,7 +49,7 @@ def robustness(
     model: pm.Model | CompiledModel | None = None,
     max_runs: int = 3,
     random_seed: RandomSeed = None,
-    **settings: Any,
+    **settings: Unpack[CallArguments],
 ) -> Robustness:
     """Compute the Bayes factors of effects against their nulls, over scales of their priors.
 
@@ -106,7 +107,7 @@ def robustness(
             "their prior scales."
         )
     seeds = seed_sequence(random_seed).spawn(len(effects))
-    settings = {"progressbar": False, **settings}
+    settings = {"progressbar": False, **settings, "warnings": False}
     tables = {
         effect: _curve(idata, compiled, effect, data, _of(scales, effect), max_runs, seed, settings)
         for (effect, data), seed in zip(effects.items(), seeds, strict=True)
@@ -132,7 +133,7 @@ def _curve(
     scales: list[float],
     max_runs: int,
     seed: np.random.SeedSequence,
-    settings: Mapping[str, Any],
+    settings: CallArguments,
 ) -> pd.DataFrame:
     """Return a row for each scale, from draws at one scale and from further runs."""
     _check_scale(compiled, effect, data)
@@ -143,7 +144,7 @@ def _curve(
         if not left:
             break
         member = family.member({data: left[len(left) // 2]})
-        run = sample_ais(member, random_seed=own, warnings=False, **settings)
+        run = sample_ais(member, random_seed=own, **settings)
         found = _reweighted(run, member, effect, data, left)
         rows |= {scale: min(rows[scale], found[scale], key=_doubt) for scale in left}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("prior")

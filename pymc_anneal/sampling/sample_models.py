@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack, cast
 
 import numpy as np
 import pymc as pm
@@ -27,6 +27,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # A model, or values of the pm.Data of a model that several share.
@@ -41,7 +42,7 @@ def sample_models(
     executor: Executor | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
-    **settings: Any,
+    **settings: Unpack[DrawArguments],
 ) -> dict[str, Container]:
     """Run :func:`sample_ais` for several models.
 
@@ -97,14 +98,15 @@ def sample_models(
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"`models` is {models!r}, expected a dict of at least one model by name.")
     check_executor(executor)
-    warn = settings.pop("warnings", True)
+    warn = settings.get("warnings", True)
+    shared = cast(CallArguments, {**settings, "progressbar": False, "warnings": False})
     if runs_processes(executor):
-        settings.setdefault("cores", 1)
+        shared.setdefault("cores", 1)
     else:
-        settings["executor"], executor = executor, None
+        shared["executor"], executor = executor, None
     with ProgressDisplay(progressbar) as display:
         progress = RunsProgress(display, "Models", list(models))
-        found = _run(_calls(models, model, random_seed, settings), executor, progress)
+        found = _run(_calls(models, model, random_seed, shared), executor, progress)
     results = {name: found[name] for name in models if name in found}
     if warn:
         _warn(results, [name for name in models if name not in found])
@@ -131,13 +133,12 @@ class _Call:
     source: SharedPickle[Any]
     values: Mapping[str, Any] | None
     seed: np.random.SeedSequence
-    settings: SharedPickle[Mapping[str, Any]]
+    settings: SharedPickle[CallArguments]
 
     def __call__(self) -> Container:
         """Return the result of the model."""
-        settings = {**self.settings.value, "progressbar": False, "warnings": False}
         try:
-            return sample_ais(model=self._compile(), random_seed=self.seed, **settings)
+            return sample_ais(model=self._compile(), random_seed=self.seed, **self.settings.value)
         except Exception as error:
             error.add_note(f"This happened in the model '{self.name}'.")
             raise
@@ -153,7 +154,7 @@ def _calls(
     models: Mapping[str, Member],
     model: pm.Model | CompiledModel | None,
     random_seed: RandomSeed,
-    settings: Mapping[str, Any],
+    settings: CallArguments,
 ) -> list[_Call]:
     """Return the call of each model; members of a family share its pickle."""
     families: dict[tuple[str, ...], SharedPickle[ModelFamily]] = {}

@@ -8,7 +8,7 @@ often studies that are simulated from a design prior reach a threshold at which 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from pymc_anneal.model.family import ModelFamily, check_data_names
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
+from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 from pymc_anneal.sampling.update import update
 
@@ -37,7 +38,7 @@ def sequential(
     *,
     stop: float = 10.0,
     random_seed: RandomSeed = None,
-    **settings: Any,
+    **settings: Unpack[CallArguments],
 ) -> Sequential:
     """Compute the Bayes factor of two models after each batch of data, until one has won.
 
@@ -102,7 +103,7 @@ def sequential(
     return Sequential(table, stop, names)
 
 
-def _run(compiled: CompiledModel, before: Any, seed: Any, settings: Mapping[str, Any]) -> Any:
+def _run(compiled: CompiledModel, before: Any, seed: Any, settings: CallArguments) -> Any:
     """Run a model from the prior, or from its posterior given fewer data if that can start it."""
     if before is None or compiled.ndim == 0 or compiled.lacking or "reference" in settings:
         return sample_ais(compiled, random_seed=seed, **settings)
@@ -132,7 +133,7 @@ def design(
     threshold: float = 10.0,
     draws: int = 200,
     random_seed: RandomSeed = None,
-    **settings: Any,
+    **settings: Unpack[RunArguments],
 ) -> Design:
     """Find by simulation how often studies of some sizes reach a Bayes factor.
 
@@ -188,10 +189,11 @@ def design(
     sizes = sorted({int(size) for size in np.ravel(n)})
     if not sizes or sizes[0] < 1:
         raise ValueError(f"`n` is {n}, expected positive numbers of rows.")
-    settings = {"progressbar": False, "warnings": False, "draws": 100, "audit": "off", **settings}
+    quietly = {"draws": 100, "audit": "off", "progressbar": False, "warnings": False}
+    shared = cast(CallArguments, {**quietly, **settings})
     seed_data, seed_runs = seed_sequence(random_seed).spawn(2)
     data = [simulate(np.random.default_rng(s), sizes[-1]) for s in seed_data.spawn(draws)]
-    looks = [_factors(models, names, data, size, seed_runs.spawn(1)[0], settings) for size in sizes]
+    looks = [_factors(models, names, data, size, seed_runs.spawn(1)[0], shared) for size in sizes]
     value, mcse, untrusted = (np.array(part) for part in zip(*looks, strict=True))
     return Design(value.T, mcse.T, np.array(sizes), threshold, names, int(untrusted.sum()))
 
@@ -202,7 +204,7 @@ def _factors(
     data: Sequence[Data],
     size: int,
     seed: np.random.SeedSequence,
-    settings: Mapping[str, Any],
+    settings: CallArguments,
 ) -> tuple[list[float], list[float], int]:
     """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
     parts = [{name: np.asarray(v)[:size] for name, v in values.items()} for values in data]

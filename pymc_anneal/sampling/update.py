@@ -8,7 +8,7 @@ each the difference of two log evidences. The posterior after one block is a goo
 next one: the path from it is short, and there is no survey from the prior.
 """
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pymc as pm
@@ -19,6 +19,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import unconstrain_posterior
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.sampling.run_arguments import SeededArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Draws to which the reference is fitted.
@@ -27,7 +28,9 @@ _FITTED = 1024
 
 @double_precision
 def update(
-    idata: Container, model: pm.Model | CompiledModel | None = None, **settings: Any
+    idata: Container,
+    model: pm.Model | CompiledModel | None = None,
+    **settings: Unpack[SeededArguments],
 ) -> Container:
     """Run :func:`sample_ais` for a model with more data, from the posterior of fewer.
 
@@ -78,4 +81,5 @@ def update(
     draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
     spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
     reference = fit_to_draws(compiled, draws[spaced], "student_t")
-    return sample_ais(model=compiled, reference=reference, **settings)
+    settings["reference"] = reference
+    return sample_ais(model=compiled, **settings)

@@ -1,12 +1,22 @@
 """`sample_ais`: arguments that make no sense."""
 
+from inspect import signature
+from typing import get_type_hints
+
 import numpy as np
 import pytest
 
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
+from pymc_anneal.sampling.run_arguments import SeededArguments
 from tests.sampling.small_model import QUICK, small_model
+
+
+def test_other_calls_hand_on_every_argument() -> None:
+    expected = get_type_hints(pma.sample_ais)
+    own = set(signature(pma.sample_ais).parameters) - {"model_or_draws", "model"}
+    assert get_type_hints(SeededArguments) == {name: expected[name] for name in own}
 
 
 @pytest.mark.parametrize(
