@@ -7,7 +7,7 @@ import pytest
 
 from tests.pooled import FAMILIES, Family, family, level, relative_mean
 
-CASES, REPETITIONS = 40, 4_000
+CASES, REPETITIONS = 40, 1_000
 ROOT = Path(__file__).parent
 
 

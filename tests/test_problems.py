@@ -171,7 +171,17 @@ def log_integral_at(
     return float(special.logsumexp(log_grid_weight + origin[:, 0] + log_normal))
 
 
-@pytest.mark.parametrize("problem", [by_name(name) for name in QUADRATURE], ids=lambda p: p.name)
+# Grids of so many points that they take as long as all others together.
+LARGE = ("dirichlet_multinomial", "change_point")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(by_name(name), id=name, marks=[pytest.mark.slow] * (name in LARGE))
+        for name in QUADRATURE
+    ],
+)
 def test_integral_of_the_joint_density(problem: Problem) -> None:
     log_density, dim = joint_log_density(problem.build())
     expected = problem.log_evidence + LOG_PRIOR_MASS.get(problem.name, 0.0)

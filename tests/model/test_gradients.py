@@ -43,8 +43,12 @@ def assert_finite_and_equal(model: pm.Model) -> None:
             np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-6)
 
 
+# Relatives of others, whose density or truncation they share.
+SLOW = ("ordered_probit", "truncated_normal", "truncated_below", "censored_weibull")
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "ordered_probit")) for n in MENDED]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in MENDED]
 )
 def test_branches_that_are_not_taken_do_no_harm(name: str) -> None:
     with pm.Model() as model:

@@ -141,7 +141,9 @@ def test_trajectories_that_run_into_edges_give_way_to_walks() -> None:
     assert abs(found.log_evidence - exact) < 4 * found.mcse + 0.005
 
 
-@pytest.mark.parametrize("scale_prior", ["HalfNormal", "Uniform"])
+@pytest.mark.parametrize(
+    "scale_prior", ["HalfNormal", pytest.param("Uniform", marks=pytest.mark.slow)]
+)
 def test_an_infinite_evidence_names_the_variable(scale_prior: str) -> None:
     with pytest.raises(ValueError, match="evidence is infinite: as 'sigma' goes to 0.* by 3 nats"):
         run(equal_data(scale_prior))

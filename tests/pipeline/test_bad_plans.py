@@ -71,16 +71,22 @@ def is_unbiased(found: np.ndarray) -> bool:
     return abs(found.mean() - 1) < 3 * found.std() / np.sqrt(len(found))
 
 
-@pytest.mark.parametrize(("variance", "seed"), [(2.0, 1), (4.0, 1), (4.0, 2), (6.0, 1)])
+@pytest.mark.parametrize(
+    ("variance", "seed"),
+    [
+        (2.0, 1),
+        (4.0, 1),
+        pytest.param(4.0, 2, marks=pytest.mark.slow),
+        pytest.param(6.0, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_plan_of_too_few_steps(variance: float, seed: int, monkeypatch) -> None:
     plan = Plan(steps=1, particles=PARTICLES, predicted_mcse=0.0, predicted_seconds=0.0)
     assert is_unbiased(estimates(monkeypatch, variance, plan, seed))
 
 
-@pytest.mark.parametrize(
-    "deviation",
-    [pytest.param(2.0, marks=pytest.mark.slow), 4.0, pytest.param(6.0, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("deviation", [2.0, 4.0, 6.0])
 def test_trials_that_are_too_short(deviation: float, monkeypatch) -> None:
     """Longer ones follow, and the run that they lead to."""
     monkeypatch.setattr("pymc_anneal.pipeline.trial.trial_steps", lambda pilot: 1)
