@@ -15,7 +15,7 @@ from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.log_concavity import is_log_concave_model
-from pymc_anneal.model.parents import likelihood_is_constant
+from pymc_anneal.model.parents import likelihood_has_parents, likelihood_is_constant
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import ratio_to
 from pymc_anneal.pipeline.hear_witnesses import (
@@ -109,13 +109,22 @@ def doubt_run(
             f"the run misses a part of the posterior: log Z by levels is "
             f"{levels.log_evidence:.4g} +- {levels.mcse:.2g}; take reference='prior' and more draws"
         )
-    constant = target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1
-    if constant and not likelihood_is_constant(target.compiled.model):
+    if target.compiled.has_likelihood and _never_varies(forward):
         doubts.append(
             "the likelihood has the same value at all particles: it depends on the parameters "
             "only in a region that was not found, or not at all"
         )
     return doubts
+
+
+def nothing_to_miss(target: ModelTarget, forward: ForwardStages) -> bool:
+    """Whether the likelihood is known to have everywhere the value that it has at all particles."""
+    compiled = target.compiled
+    return compiled.has_likelihood and _never_varies(forward) and likelihood_is_constant(compiled)
+
+
+def _never_varies(forward: ForwardStages) -> bool:
+    return len(np.unique(forward.run.log_weight)) == 1
 
 
 def witnesses_of(levels: Levels | None) -> tuple[Witness, ...]:
@@ -141,7 +150,7 @@ def say_what_was_not_examined(
     one_mode = len(compiled.unimodal_columns) == compiled.ndim or is_log_concave_model(
         compiled.model
     )
-    if one_mode or not compiled.has_likelihood or likelihood_is_constant(compiled.model):
+    if one_mode or not likelihood_has_parents(compiled.model):
         return ""
     if fitted is None:
         return f"modes were not looked for: {_explain_no_audit(session, target)}"

@@ -31,7 +31,7 @@ from pymc_anneal.evidence.held_out import LEVEL
 from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
-from pymc_anneal.model.parents import likelihood_is_constant
+from pymc_anneal.model.parents import likelihood_has_parents
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath, ReferenceTerms
 from pymc_anneal.pipeline.counted_run import ForwardStages
@@ -210,7 +210,7 @@ def say_what_configurations_left_out(
     session: Session, compiled: CompiledModel, found: Configurations | None, log_evidence: float
 ) -> str:
     """Say what the search for configurations has not looked at."""
-    if not compiled.has_likelihood or likelihood_is_constant(compiled.model):
+    if not likelihood_has_parents(compiled.model):
         return ""
     missing = explain_no_search(session, compiled)
     if missing:

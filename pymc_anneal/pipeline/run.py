@@ -25,6 +25,7 @@ from pymc_anneal.pipeline.audit import (
     hear_about_run,
     levels_of,
     modes_dataset,
+    nothing_to_miss,
     say_what_was_not_examined,
     witnesses_of,
 )
@@ -148,6 +149,8 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the doubts of the witnesses, and what these could not see."""
+    if nothing_to_miss(target, stages.forward):
+        return stages
     if session.settings.audit == "off":
         return replace(stages, limits=say_what_was_not_examined(session, target, None, None))
     if target.compiled.discrete:

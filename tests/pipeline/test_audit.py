@@ -86,10 +86,11 @@ class TestNoAlarm:
         assert np.logaddexp.reduce(mass) == pytest.approx(log_evidence, abs=0.1)
 
 
-def test_a_constant_likelihood_is_doubted() -> None:
+def test_a_likelihood_that_never_varied_is_doubted() -> None:
+    """A box with a higher likelihood that no particle has met, and no gradient leads to."""
     with pm.Model() as model:
         x = pm.Normal("x")
-        pm.Potential("data", 0.0 * x)
+        pm.Potential("data", pm.math.switch(pm.math.gt(x, 9.0), 50.0, 0.0))
     verdict = pma.log_evidence(run(model)).verdict
     assert verdict.status == "do not trust"
     assert "the same value at all particles" in str(verdict)
@@ -102,6 +103,18 @@ def test_a_likelihood_without_parameters_is_not() -> None:
     found = pma.log_evidence(run(model))
     assert str(found.verdict) == "trust"
     assert found.log_evidence == pytest.approx(stats.norm.logpdf([0.3, -0.2]).sum())
+
+
+def test_a_null_with_parameters_that_drop_out_is_not() -> None:
+    """A mask of zeros, as where models share a graph and differ in their data."""
+    with pm.Model() as null:
+        mask = pm.Data("mask", 0.0)
+        scale = pm.HalfNormal("scale")
+        pm.Normal("y", mask * scale, 1.0, observed=[0.3, -0.2])
+    found = pma.log_evidence(run(null))
+    assert str(found.verdict) == "trust"
+    assert found.log_evidence == pytest.approx(stats.norm.logpdf([0.3, -0.2]).sum(), abs=1e-12)
+    assert found.mcse == 0
 
 
 @pytest.mark.slow
