@@ -2,11 +2,11 @@
 
     python -m benchmarks.atlas.row NAME METHOD SEED LIMIT
 
-prints one line of JSON for each call, and ends after LIMIT CPU seconds. `ais` is `pymc_anneal.sample_ais` with defaults, called
-twice: cold, which includes building the model and compilation but no imports, and warm, with
-another seed. Each posterior has random seeds of its own, made of its name and the seed: under
-one seed for all, errors of small models were alike. `bridge` is `pymc.sample` with four chains,
-then `pymc_anneal.bridge_evidence`.
+prints one line of JSON for each call, and ends after LIMIT CPU seconds. `ais` is
+`pymc_anneal.sample_ais` with defaults, called twice: cold, which includes building the model and
+compilation but no imports, and warm, with another seed. Each posterior has random seeds of its own,
+made of its name and the seed: under one seed for all, errors of small models were alike. `bridge`
+is `pymc.sample` with four chains, then `pymc_anneal.bridge_evidence`.
 """
 
 import json
