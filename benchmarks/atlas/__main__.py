@@ -37,7 +37,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="first seed")
     parser.add_argument("--seeds", type=int, default=1, help="number of seeds")
     parser.add_argument("--methods", default="ais", help="ais, bridge, or both with a comma")
-    parser.add_argument("--limit", type=float, default=300, help="seconds a row")
+    parser.add_argument("--limit", type=float, default=300, help="CPU seconds a row")
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--out", type=Path, default=campaign.RESULTS, help="records, as JSON lines")
     parser.add_argument("--retry", action="store_true", help="rows that failed run again")

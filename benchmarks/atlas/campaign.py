@@ -1,4 +1,4 @@
-"""Rows in parallel processes, each with a limit of seconds, kept in a file of JSON lines.
+"""Rows in parallel processes, each with a limit of CPU seconds, kept in a file of JSON lines.
 
 A row is a posterior, a method and a seed. Rows that the file holds are not run again, so that a
 campaign goes on where it was stopped.
@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results" / "atlas.jsonl"
 # Compiled programs of earlier processes are not used; BLAS does not compete with other rows.
 ENVIRONMENT = {"PYMC_ANNEAL_CACHE": "off", "OPENBLAS_NUM_THREADS": "1"}
+# Wall seconds for each CPU second of the limit: other work on the machine does not end a row.
+PATIENCE = 6
 CALLS = {"ais": ("cold", "warm"), "bridge": ("cold",)}
 
 
@@ -98,10 +100,12 @@ def run_process(row: Row, limit: float) -> tuple[list[str], str]:
         start_new_session=True,  # samplers have processes of their own, which end with it
     )
     try:
-        output, errors = process.communicate(timeout=limit)
+        output, errors = process.communicate(timeout=PATIENCE * limit)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[0].splitlines(), f"no end in {limit:.0f} s"
+        return process.communicate()[0].splitlines(), f"no end in {PATIENCE * limit:.0f} s"
+    if process.returncode == -signal.SIGXCPU:
+        return output.splitlines(), f"no end in {limit:.0f} CPU s"
     return output.splitlines(), message(errors) or f"ended with code {process.returncode}"
 
 
@@ -126,5 +130,12 @@ def machine() -> dict[str, str | float]:
         "machine": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "pymc_anneal": __version__,
+        "commit": commit(),
         **{name: version(name) for name in names},
     }
+
+
+def commit() -> str:
+    """Return the commit of the code, empty where it is no clone."""
+    command = ["git", "rev-parse", "--short=10", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()

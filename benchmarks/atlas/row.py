@@ -2,15 +2,16 @@
 
     python -m benchmarks.atlas.row NAME METHOD SEED LIMIT
 
-prints one line of JSON for each call. `ais` is `pymc_anneal.sample_ais` with defaults, called
-twice: cold, which includes building the model and compilation but no imports, and warm, with
-another seed. Each posterior has random seeds of its own, made of its name and the seed: under
-one seed for all, errors of small models were alike. `bridge` is `pymc.sample` with four chains,
-then `pymc_anneal.bridge_evidence`.
+prints one line of JSON for each call, and ends after LIMIT CPU seconds. `ais` is
+`pymc_anneal.sample_ais` with defaults, called twice: cold, which includes building the model and
+compilation but no imports, and warm, with another seed. Each posterior has random seeds of its own,
+made of its name and the seed: under one seed for all, errors of small models were alike. `bridge`
+is `pymc.sample` with four chains, then `pymc_anneal.bridge_evidence`.
 """
 
 import json
 import logging
+import math
 import resource
 import sys
 import time
@@ -47,7 +48,7 @@ def ais(name: str, seed: int, limit: float) -> Iterator[dict]:
         record = {"call": call, "random_seed": random_seed, **as_record(found), **clock.read()}
         record |= {"evaluations": evaluations, "stages": found.stages}
         yield record | {"moments": moments.worst(idata["posterior"], name, found.ess)}
-        if call == "cold" and record["seconds"] > limit / 2:
+        if call == "cold" and record["cpu"] > limit / 2:
             yield {"call": "warm", "failure": NOT_BEGUN}
             return
 
@@ -93,8 +94,16 @@ def as_record(found: pma.LogEvidence) -> dict:
     }
 
 
+def end_after(limit: float) -> None:
+    """Let the kernel end this process, and each of its children, after so many CPU seconds."""
+    begun = resource.getrusage(resource.RUSAGE_SELF)
+    allowed = math.ceil(begun.ru_utime + begun.ru_stime + limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed + 10))
+
+
 def main() -> None:
     name, method, seed, limit = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    end_after(limit)
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     for record in METHODS[method](name, seed, limit):

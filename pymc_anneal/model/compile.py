@@ -32,6 +32,7 @@ from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.derivatives import NO_GRADIENT, Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.host_calls import Calls
+from pymc_anneal.model.location_scale_transform import non_centred
 from pymc_anneal.model.log_densities import (
     evaluate_each_term,
     log_term_graphs,
@@ -41,7 +42,7 @@ from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transform
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.notes import list_notes
 from pymc_anneal.model.pickling import pack
-from pymc_anneal.model.prior_draws import PriorSampler
+from pymc_anneal.model.prior_draws import NotFiniteDrawError, PriorSampler
 from pymc_anneal.model.reject_nan import rejecting_nan
 from pymc_anneal.model.shared_program import build_log_terms
 from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
@@ -56,6 +57,10 @@ from pymc_anneal.model.violation import violation_graph
 
 # Prior draws at which variables without a JAX form are tried.
 _TRIED = 8
+_OVERFLOW = (
+    "Draws of the prior overflow in the model's own coordinates: hierarchical variables are those "
+    "of unit scale, in which none does."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,6 +365,17 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
             f"`model` is a {type(model).__name__}, expected a pymc.Model or a model of Bambi."
         )
     check_supported(model)
+    try:
+        return _compile(model)
+    except NotFiniteDrawError:
+        other = non_centred(model)
+        if other is None:
+            raise
+    compiled = _compile(other)
+    return replace(compiled, notes=(*compiled.notes, _OVERFLOW))
+
+
+def _compile(model: pm.Model) -> CompiledModel:
     prior = PriorSampler(model)
     variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
     density = translate_density(model, variables, log_term_graphs(model))

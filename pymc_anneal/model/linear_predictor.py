@@ -30,7 +30,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
-from pymc_anneal.model.location_scale import is_standard_normal
+from pymc_anneal.model.location_scale_transform import is_standard_normal
 from pymc_anneal.model.log_concavity import is_log_concave_in
 from pymc_anneal.model.map_rows import map_positions
 from pymc_anneal.model.notes import first_line

@@ -25,21 +25,18 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc.distributions.timeseries import RandomWalkRV
-from pymc.logprob.transforms import Transform
 from pymc.model.transform.conditioning import change_value_transforms
 from pytensor.graph.basic import Variable
-from pytensor.tensor.random.basic import (
-    CauchyRV,
-    GumbelRV,
-    LaplaceRV,
-    LogisticRV,
-    NormalRV,
-    StudentTRV,
-)
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import set_own_data, without_initial_values
 from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.location_scale_transform import (
+    LocationScale,
+    NonCentredWalk,
+    increment_parameters,
+    parameter_graphs,
+)
 from pymc_anneal.model.map_rows import RowFunction, map_positions
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.once_per_model import once_per_model
@@ -47,85 +44,8 @@ from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.variables import FreeVariable
 
-# Distributions whose last two parameters are location and scale.
-_LOCATION_SCALE = (CauchyRV, GumbelRV, LaplaceRV, LogisticRV, NormalRV, StudentTRV)
 # Coordinates of a model in which it is kept compiled, the last ones.
 _CAPACITY = 4
-
-
-class LocationScale(Transform):  # type: ignore[misc]  # mypy does not see PyMC
-    """Transform of a location-scale variable to the coordinate with weight ``w``."""
-
-    name = "location_scale"
-
-    def __init__(self, weight: np.ndarray):
-        self._weight = pt.constant(weight)
-
-    @property
-    def weight(self) -> np.ndarray:
-        """The weight of each entry."""
-        return np.asarray(self._weight.data)
-
-    def forward(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return the coordinate."""
-        mu, sigma = self._parameters(inputs)
-        return self._weight * mu + sigma ** (self._weight - 1) * (value - mu)
-
-    def backward(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return the value of the variable."""
-        mu, sigma = self._parameters(inputs)
-        return mu + sigma ** (1 - self._weight) * (value - self._weight * mu)
-
-    def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return ``log dx / dz`` of each entry."""
-        return (1 - self._weight) * pt.log(self._parameters(inputs)[1]) + pt.zeros_like(value)
-
-    def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
-        """Return location and scale."""
-        return inputs[-2], inputs[-1]
-
-
-class NonCentredWalk(LocationScale):
-    """Transform of random walks to non-centred increments, along the last axis."""
-
-    name = "non_centred_walk"
-
-    def forward(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return the increments."""
-        return super().forward(_increments(value), *inputs)
-
-    def backward(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return the values of the walk."""
-        return pt.cumsum(super().backward(value, *inputs), axis=-1)
-
-    def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return ``log |dx / dz|`` of each walk."""
-        return super().log_jac_det(value, *inputs).sum(axis=-1)
-
-    def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
-        return _increment_parameters(inputs, self._weight.type.shape)
-
-
-def _increments(value: Variable) -> Variable:
-    """Return the first value and the differences of the others from the ones before."""
-    return pt.concatenate([value[..., :1], pt.diff(value, axis=-1)], axis=-1)
-
-
-def _increment_parameters(
-    inputs: Sequence[Variable], shape: Sequence[int]
-) -> tuple[Variable, Variable]:
-    """Return location and scale of the increments of walks, both of the shape of the walks.
-
-    The first increment is the initial value. PyMC puts the steps first in these two variables.
-    """
-    *batch, length = shape
-    first, others = (part.owner.inputs[-2:] for part in inputs[:2])
-
-    def join(start: Variable, rest: Variable) -> Variable:
-        parts = [pt.broadcast_to(start, (1, *batch)), pt.broadcast_to(rest, (length - 1, *batch))]
-        return pt.moveaxis(pt.concatenate(parts), 0, -1)
-
-    return join(first[0], others[0]), join(first[1], others[1])
 
 
 class _Entries(NamedTuple):
@@ -155,7 +75,7 @@ class _Entries(NamedTuple):
     def parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
         """Return location and scale in the shape of the entries."""
         if self.walk:
-            return _increment_parameters(inputs, self.shape)
+            return increment_parameters(inputs, self.shape)
         mu, sigma = inputs[-2:]
         return pt.broadcast_to(mu, self.shape), pt.broadcast_to(sigma, self.shape)
 
@@ -292,28 +212,9 @@ def _find_entries(compiled: CompiledModel) -> list[_Entries]:
     model, entries, start = compiled.model, list[_Entries](), 0
     for rv, variable in zip(model.free_RVs, compiled.variables, strict=True):
         untransformed = model.rvs_to_transforms[rv] is None
-        if untransformed and random_parents(model, _parameter_graphs(rv)):
+        if untransformed and random_parents(model, parameter_graphs(rv)):
             stop = start + variable.stop - variable.start
             walk = isinstance(rv.owner.op, RandomWalkRV)
             entries.append(_Entries(rv.name, variable.shape, start, stop, walk))
             start = stop
     return entries
-
-
-def _parameter_graphs(rv: Variable) -> list[Variable]:
-    """Return locations and scales of a variable, or none if it has no such coordinates."""
-    if not isinstance(rv.owner.op, RandomWalkRV):
-        return rv.owner.inputs[-2:] if isinstance(rv.owner.op, _LOCATION_SCALE) else []
-    parts = [part.owner for part in rv.owner.inputs[:2]]
-    if not all(isinstance(part.op, _LOCATION_SCALE) for part in parts):
-        return []
-    return [x for part in parts for x in part.inputs[-2:]]
-
-
-def is_standard_normal(rv: Variable, transform: Transform | None) -> bool:
-    """Whether the coordinates of a variable are non-centred, and normal."""
-    if not isinstance(transform, LocationScale) or transform.weight.any():
-        return False
-    walk = isinstance(rv.owner.op, RandomWalkRV)
-    parts = rv.owner.inputs[:2] if walk else [rv]
-    return all(isinstance(part.owner.op, NormalRV) for part in parts)

@@ -25,6 +25,7 @@ from pymc_anneal.model.callback import CallbackGraph, build_gradients
 from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, Derivatives
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
+from pymc_anneal.model.location_scale_transform import is_standardised, standard_logp
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unsupported import find_random_parameter
@@ -59,7 +60,7 @@ def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
         A log density depends on a random variable that is not part of the model.
     """
     try:
-        prior, likelihood = sum_to_scalar(model.varlogp), sum_to_scalar(model.datalogp)
+        prior, likelihood = prior_graph(model), sum_to_scalar(model.datalogp)
     except ValueError as error:
         if "Random variables detected" not in str(error):
             raise
@@ -68,6 +69,19 @@ def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
         prior + missing_constants(model, model.free_RVs),
         likelihood + missing_constants(model, model.observed_RVs),
     ]
+
+
+def prior_graph(model: pm.Model) -> pt.TensorVariable:
+    """Return the graph of the log prior; that of non-centred entries without their parents.
+
+    By its transform it would be that of ``mu + sigma e``, with ``sigma`` cancelled: NaN where
+    either overflows, and too few digits where ``mu`` is far larger than ``sigma``.
+    """
+    standard = [rv for rv in model.free_RVs if is_standardised(rv, model.rvs_to_transforms[rv])]
+    others = [rv for rv in model.free_RVs if rv not in standard]
+    terms = [standard_logp(rv, model.rvs_to_values[rv]).sum() for rv in standard]
+    total = sum_to_scalar(model.logp(vars=others)) if others else pt.constant(0.0)
+    return total + sum(map(sum_to_scalar, model.replace_rvs_by_values(terms)))
 
 
 def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:

@@ -79,9 +79,14 @@ class _Batch(NamedTuple):
         for x, y in zip(self.draws, self.returned, strict=True):
             with np.errstate(invalid="ignore"):
                 close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
-            close |= x == y  # both infinite: a value that overflows in the model's space
+            # Both infinite or NaN: a value that overflows in the model's space lies in no part.
+            close |= (x == y) | (np.isnan(x) & np.isnan(y))
             accepted &= close.reshape(BATCH, -1).all(axis=1)
         return accepted
+
+
+class NotFiniteDrawError(ValueError):
+    """A draw that is not finite in the unconstrained space."""
 
 
 class PriorSampler:
@@ -134,7 +139,7 @@ class PriorSampler:
 
         Raises
         ------
-        ValueError
+        NotFiniteDrawError
             A draw is not finite.
         """
         batches: list[list[np.ndarray]] = []
@@ -175,7 +180,7 @@ class PriorSampler:
         for name, value in zip(self._names, values, strict=True):
             finite = np.isfinite(value)
             if not finite.all():
-                raise ValueError(
+                raise NotFiniteDrawError(
                     f"A prior draw of variable '{name}' is {value[~finite].flat[0]} in the "
                     "unconstrained space. Draws on the boundary of the support (a shape parameter "
                     "close to zero?) or with an invalid parameter cannot be annealed; change this "

@@ -53,7 +53,7 @@ from pytensor.tensor.math import All, Max, Min
 from pymc_anneal.model.cholesky import REPLACED, use_block_forms
 from pymc_anneal.model.extremes import OTHER_LOG_SUM_EXP, use_log_sum_exp, use_own_extremes
 from pymc_anneal.model.jax_dispatch import jax_funcify
-from pymc_anneal.model.underflow import drop_zero_guard, take_log_of_softmax
+from pymc_anneal.model.underflow import drop_sign_of_positive, drop_zero_guard, take_log_of_softmax
 from pymc_anneal.model.untaken_branches import ProtectUntakenBranches
 
 
@@ -191,6 +191,7 @@ EXACT_FORMS: tuple[GraphRewriter, ...] = (
     in2out(local_check_parameter_to_ninf_switch, name="checks_to_ninf"),
     _everywhere(take_log_of_softmax, Elemwise),
     _everywhere(drop_zero_guard, Elemwise),
+    _everywhere(drop_sign_of_positive, Elemwise),
     _everywhere(use_log_sum_exp, Elemwise, *OTHER_LOG_SUM_EXP),
 )
 

@@ -26,6 +26,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.random.basic import BetaRV, DirichletRV, GammaRV, InvGammaRV
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_anneal.model.location_scale_transform import is_standardised, standard_draw
 from pymc_anneal.model.spatial import drawn_by_density
 
 _Size: TypeAlias = tuple[int, ...] | None
@@ -196,6 +197,10 @@ def build_forward_graphs(model: pm.Model) -> ForwardGraphs:
         elif found and type(transform) is found.transform:
             drawn = found.op.make_node(*inputs).outputs[1]
             unconstrained.append(found.to_unconstrained(drawn))
+            returned.append(transform.backward(unconstrained[-1], *inputs))
+            fgraph.replace(draw, returned[-1], import_missing=True)
+        elif is_standardised(draw, transform):
+            unconstrained.append(standard_draw(draw))
             returned.append(transform.backward(unconstrained[-1], *inputs))
             fgraph.replace(draw, returned[-1], import_missing=True)
         else:

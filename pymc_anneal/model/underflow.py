@@ -3,7 +3,8 @@
 A probability ``p_k = exp(z_k) / sum(exp(z))``, the form of a simplex transform and of a softmax, is
 zero in floating point if ``z_k`` lies 745 below the largest. Its logarithm is then taken of the
 form, ``log p_k = z_k - log(sum(exp(z)))``. Guards of the kind "minus infinity if ``x = 0``", around
-a logarithm whose argument is positive by its form, are dropped: they would cut the tail off.
+a logarithm whose argument is positive by its form, are dropped: they would cut the tail off. So are
+the signs of such arguments.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import EQ, Exp, Log, Sub, Switch, TrueDiv
+from pytensor.scalar.basic import EQ, Exp, Log, Sign, Sub, Switch, TrueDiv
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
@@ -38,6 +39,17 @@ def drop_zero_guard(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None
     if not (_is_constant(bound, 0) and _is_positive(value)):
         return None
     return [otherwise] if otherwise.type == node.outputs[0].type else None
+
+
+def drop_sign_of_positive(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
+    """Rewrite ``sign(x)`` to 1 for an ``x`` that is zero only by underflow.
+
+    PyMC's standard deviation of a precision is ``sign(tau) / sqrt(abs(tau))``: 0/0 in place of
+    infinity.
+    """
+    if not (isinstance(node.op.scalar_op, Sign) and _is_positive(node.inputs[0])):
+        return None
+    return [pt.ones_like(node.inputs[0])]
 
 
 def scalar_op(variable: Variable) -> object:

@@ -25,7 +25,6 @@ from pymc_anneal.evidence.heavy_tail import ais_with_tail, estimate_with_tail
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.evidence.witness import Witness, to_text
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.cut_short import describe_interruption
 from pymc_anneal.pipeline.rejected_nan import RejectedNan
 from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
@@ -242,6 +241,24 @@ def _witnesses(stages: Stages) -> list[Witness]:
         figures = (own.log_evidence, own.mcse) if known else ()
         found.append(Witness(name, mixture.modes, *figures))
     return found
+
+
+def describe_interruption(run: AnnealedRun, reverse_stopped: bool) -> str:
+    """Say what is kept of an interrupted run; empty if it was not interrupted.
+
+    Parameters
+    ----------
+    run
+        The counted run.
+    reverse_stopped
+        Whether the reverse run was stopped.
+    """
+    if run.interrupted:
+        return (
+            f"{run.particles} of {run.planned} particles are kept, those that were finished early: "
+            "a biased set if the time that a particle takes depends on where it is"
+        )
+    return "the forward run is complete and kept" if reverse_stopped else ""
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:

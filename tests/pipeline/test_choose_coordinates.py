@@ -10,7 +10,8 @@ from scipy import integrate, stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.location_scale import LocationScale, LocationScaleModel
+from pymc_anneal.model.location_scale import LocationScaleModel
+from pymc_anneal.model.location_scale_transform import LocationScale
 from pymc_anneal.pipeline.choose_coordinates import best_weights
 
 MEAN_SD, SCALE_SD = 2.0, 2.0

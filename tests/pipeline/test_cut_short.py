@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pymc_anneal.pipeline.cut_short import describe_interruption
+from pymc_anneal.pipeline.result import describe_interruption
 
 WHOLE = SimpleNamespace(particles=600, planned=600, interrupted=False)
 PART = SimpleNamespace(particles=200, planned=600, interrupted=True)
