@@ -1,6 +1,5 @@
-"""Headless Chromium by chromedriver: what a browser makes of a page, over the WebDriver protocol (W3C 2018)."""
+"""Headless Chromium by chromedriver, over the WebDriver protocol (W3C 2018)."""
 
-import base64
 import json
 import re
 import shutil
@@ -60,11 +59,6 @@ class Browser:
         entries = self._post("/se/log", {"type": "browser"})
         return [e["message"] for e in entries if e["level"] in ("SEVERE", "WARNING")]
 
-    def picture(self, path: Path) -> None:
-        """Save a picture of the whole page."""
-        shot = self._command("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(shot["data"]))
-
     def close(self) -> None:
         request = urllib.request.Request(self.address, method="DELETE")
         urllib.request.urlopen(request, timeout=60).close()
@@ -78,7 +72,9 @@ def open_browser(profile: Path) -> Iterator[Browser]:
         try:
             assert driver.stdout is not None
             lines = iter(driver.stdout.readline, "")
-            port = next(m[1] for m in (re.search(r"on port (\d+)", li) for li in lines) if m)
+            port = next(
+                m[1] for m in (re.search(r"successfully on port (\d+)", li) for li in lines) if m
+            )
             browser = Browser(f"http://127.0.0.1:{port}", profile)
             try:
                 yield browser

@@ -140,6 +140,13 @@ def test_readme_has_the_commands_and_the_limits() -> None:
         assert "{include} _limits.md" in read(page)
 
 
+def test_readme_and_site_lead_to_each_other() -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {"docs/index.md", "docs/quickstart.md", "docs/trust.md"} <= set(links)
+    assert all((ROOT / link).exists() for link in links)
+    assert "../README.md" in read("index.md")
+
+
 CLAIMS = ("honest error", "no tuning", "silent miss", "bound the evidence from above")
 
 
