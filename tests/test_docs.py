@@ -208,3 +208,65 @@ class TestExoplanets:
     def test_no_planets(self, cells) -> None:
         for team in TEAMS[1:]:
             assert np.abs(self.differences(cells, team, "0")).max() < 0.04
+
+
+def stored(name: str, pattern: str) -> list[float]:
+    """Return the numbers that a pattern finds in a stored output of the gallery."""
+    found = re.findall(pattern, read(f"gallery/{name}.txt"))
+    assert found, (name, pattern)
+    return [float(number) for number in found]
+
+
+class TestGallery:
+    """What the pages say of their stored outputs follows from these."""
+
+    def page(self, name: str) -> str:
+        return " ".join(read(f"gallery/{name}.md").split())
+
+    def test_outputs_are_folded(self) -> None:
+        for file in (DOCS / "gallery").glob("*.txt"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            assert max(map(len, lines)) <= 88, file
+
+    def test_radiata_pine(self) -> None:
+        assert stored("radiata_pine", r"factor is (\d+)") == pytest.approx([4500], rel=0.02)
+        assert "a factor of about 4,500" in self.page("radiata_pine")
+
+    def test_cement(self) -> None:
+        best, second = stored("cement", r"probability\s+(0\.\d+),\s+trust")[:2]
+        assert 0.25 < best < 0.3
+        assert second == pytest.approx(0.25, abs=0.005)
+
+    def test_crime(self) -> None:
+        assert stored("crime", r"probability\s+(0\.\d+),\s+trust")[0] < 0.2
+        (share,) = stored("crime", r"effect\[unemployment\].* (\S+)\n")
+        assert f"{share:.0%}".replace("%", " %") in self.page("crime")
+
+    def test_sleep(self) -> None:
+        (largest,) = stored("sleep", r"delta +(\S+)")
+        (smallest,) = stored("sleep", r"delta +\S+ +\S+ +(\S+)")
+        assert f"goes from {smallest:.0f} to {largest:.1f}:" in self.page("sleep")
+        assert len(stored("sleep", r"r = (\S+): .*, trust")) == 15
+
+    def test_magnesium(self) -> None:
+        first = stored("magnesium", r"\((\S+) : 1\)")[0]
+        assert first == pytest.approx(75, rel=0.02)
+        both = stored("magnesium", r"(?:effect and size|size alone) .* (\S+) +trust\n")
+        assert f"{sum(both):.0%}" == "97%"
+        assert stored("magnesium", r"effect +(-?0\.\d+)") == pytest.approx([-0.70, 0.03], abs=0.01)
+
+    def test_galaxies(self) -> None:
+        one, two = stored("galaxies", r"[12] components? .* (-\d+\.\d+) +\S+ +(?:trust|more)")[::-1]
+        assert np.exp(-one) == pytest.approx(2.9e8, rel=0.03)
+        assert np.exp(-two) == pytest.approx(500, rel=0.1)
+
+    def test_coal_disasters(self) -> None:
+        assert stored("coal_disasters", r"log Bayes factor (\S+)")[0] == pytest.approx(29, abs=0.1)
+
+    def test_exoplanets(self, cells) -> None:
+        found = re.findall(
+            r"set (\d), narrow, (\d) planet.*?evidence (\S+)", read("gallery/exoplanets.txt")
+        )
+        assert len(found) == 6
+        for data, planets, value in found:
+            assert float(value) == cells[data, "narrow", planets]["own"]
