@@ -129,6 +129,20 @@ def test_messages_are_those_of_the_package() -> None:
     assert unknown_messages('"the moon is full"\n: Wait.', known) == ["the moon is full"]
 
 
+def long_terms(page: str) -> list[str]:
+    """Return the last lines of terms of several lines, which make no list of definitions."""
+    return re.findall(r"^[^\n:|]+\n([^\n]+)\n: ", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_terms_are_lines(page) -> None:
+    assert long_terms(page.read_text(encoding="utf-8")) == []
+
+
+def test_long_terms_are_found() -> None:
+    assert long_terms('"one",\n"two"\n: What.') == ['"two"']
+
+
 def test_readme_has_the_commands_and_the_limits() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make demo" in readme

@@ -48,6 +48,8 @@ return {
   window: innerWidth,
   beyond: all.filter(beyond).map(name),
   hidden: all.filter(cut).map(name),
+  scrolling: [...document.querySelectorAll("div.highlight pre")].filter(shown)
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(name),
   pictures: [...document.images].filter(i => !i.naturalWidth).map(i => i.src),
   formulas: formulas.filter(e => !e.getBoundingClientRect().width).length,
   links: [...document.links].map(a => a.href),
@@ -97,6 +99,8 @@ def test_a_page_is_whole(browser, page, width) -> None:
     assert seen["width"] <= width
     assert seen["beyond"] == seen["hidden"] == seen["pictures"] == []
     assert seen["formulas"] == 0
+    # Code and outputs fit beside the sidebars; in narrow windows their boxes scroll.
+    assert width < max(WIDTHS) or "_modules" in page.parts or seen["scrolling"] == []
     assert [r for r in seen["loaded"] if not r.startswith(("file:", "data:"))] == []
     assert dead(seen["links"]) == []
     assert browser.complaints() == []
@@ -106,6 +110,7 @@ BROKEN = {
     "beyond": '<p style="width: 3000px">wide</p>',
     "hidden": '<p style="width: 9em; overflow: hidden; white-space: nowrap">one two three four</p>',
     "pictures": '<img src="missing.png">',
+    "scrolling": f'<div class="highlight"><pre style="overflow: auto">{"x" * 200}</pre></div>',
 }
 
 

@@ -3,7 +3,7 @@
     python docs/gallery/update.py              # all pages
     python docs/gallery/update.py sleep cement
 
-A page `NAME.md` shows `examples/NAME.py`, its output `NAME.txt`, with long sentences folded, and its
+A page `NAME.md` shows `examples/NAME.py`, its output `NAME.txt` (long sentences folded) and its
 figure `NAME.png`. The pages are not executed when the documentation is built.
 """
 
