@@ -45,7 +45,7 @@ def test_wide_code_would_be_found() -> None:
 
 # What a reader has: the cheat sheet and short forms stand for models and draws of their own.
 OWN = {"model", "idata", "idata_a", "idata_b", "nuts"}
-PYTHON = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(?::tags:.*\n)?(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(?::tags:[^\n]*\n)?(.*?)```", re.DOTALL)
 
 
 def undefined_names(page: str) -> set[str]:
@@ -74,7 +74,8 @@ def test_code_uses_only_what_the_page_defines(page) -> None:
 
 
 def test_undefined_names_are_found() -> None:
-    assert undefined_names("```python\nprint(unknown)\n```") == {"unknown"}
+    first = "```{code-cell} ipython3\n:tags: [remove-stderr]\n\nx = 1\n```\n"
+    assert undefined_names(f"{first}```python\nprint(unknown)\n```\n{first}") == {"unknown"}
 
 
 def test_help_starts_with_what_to_call() -> None:
