@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tomllib
 
 from pathlib import Path
 
@@ -94,10 +95,17 @@ copybutton_selector = ":not(.cell_output) > :not(.output) > div.highlight > pre"
 html_theme_options = {
     "show_prev_next": True,
     "navbar_center": [],
-    "secondary_sidebar_items": ["page-toc"],
+    # Scripts of the gallery, up to 100 characters wide, have the whole page.
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# Addresses of the repository, if pyproject.toml has any, stand in the header.
+_PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+html_theme_options["icon_links"] = [
+    {"name": name, "url": address, "icon": "fa-solid fa-code-branch"}
+    for name, address in _PROJECT.get("urls", {}).items()
+]
 html_sidebars = {"**": ["site-map"]}
 html_show_sourcelink = False
 html_context = {"default_mode": "light"}

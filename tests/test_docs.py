@@ -45,7 +45,7 @@ def test_wide_code_would_be_found() -> None:
 
 # What a reader has: the cheat sheet and short forms stand for models and draws of their own.
 OWN = {"model", "idata", "idata_a", "idata_b", "nuts"}
-PYTHON = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(?::tags:.*\n)?(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(?::tags:[^\n]*\n)?(.*?)```", re.DOTALL)
 
 
 def undefined_names(page: str) -> set[str]:
@@ -74,7 +74,8 @@ def test_code_uses_only_what_the_page_defines(page) -> None:
 
 
 def test_undefined_names_are_found() -> None:
-    assert undefined_names("```python\nprint(unknown)\n```") == {"unknown"}
+    first = "```{code-cell} ipython3\n:tags: [remove-stderr]\n\nx = 1\n```\n"
+    assert undefined_names(f"{first}```python\nprint(unknown)\n```\n{first}") == {"unknown"}
 
 
 def test_help_starts_with_what_to_call() -> None:
@@ -129,6 +130,20 @@ def test_messages_are_those_of_the_package() -> None:
     assert unknown_messages('"the moon is full"\n: Wait.', known) == ["the moon is full"]
 
 
+def long_terms(page: str) -> list[str]:
+    """Return the last lines of terms of several lines, which make no list of definitions."""
+    return re.findall(r"^[^\n:|]+\n([^\n]+)\n: ", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_terms_are_lines(page) -> None:
+    assert long_terms(page.read_text(encoding="utf-8")) == []
+
+
+def test_long_terms_are_found() -> None:
+    assert long_terms('"one",\n"two"\n: What.') == ['"two"']
+
+
 def test_readme_has_the_commands_and_the_limits() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make demo" in readme
@@ -138,6 +153,13 @@ def test_readme_has_the_commands_and_the_limits() -> None:
     assert all(f"**{name}.**" in readme for name in named)
     for page in ("index.md", "quickstart.md", "trust.md"):
         assert "{include} _limits.md" in read(page)
+
+
+def test_readme_and_site_lead_to_each_other() -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {"docs/index.md", "docs/quickstart.md", "docs/trust.md"} <= set(links)
+    assert all((ROOT / link).exists() for link in links)
+    assert "../README.md" in read("index.md")
 
 
 CLAIMS = ("honest error", "no tuning", "silent miss", "bound the evidence from above")
@@ -201,3 +223,65 @@ class TestExoplanets:
     def test_no_planets(self, cells) -> None:
         for team in TEAMS[1:]:
             assert np.abs(self.differences(cells, team, "0")).max() < 0.04
+
+
+def stored(name: str, pattern: str) -> list[float]:
+    """Return the numbers that a pattern finds in a stored output of the gallery."""
+    found = re.findall(pattern, read(f"gallery/{name}.txt"))
+    assert found, (name, pattern)
+    return [float(number) for number in found]
+
+
+class TestGallery:
+    """What the pages say of their stored outputs follows from these."""
+
+    def page(self, name: str) -> str:
+        return " ".join(read(f"gallery/{name}.md").split())
+
+    def test_outputs_are_folded(self) -> None:
+        for file in (DOCS / "gallery").glob("*.txt"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            assert max(map(len, lines)) <= 88, file
+
+    def test_radiata_pine(self) -> None:
+        assert stored("radiata_pine", r"factor is (\d+)") == pytest.approx([4500], rel=0.02)
+        assert "a factor of about 4,500" in self.page("radiata_pine")
+
+    def test_cement(self) -> None:
+        best, second = stored("cement", r"probability\s+(0\.\d+),\s+trust")[:2]
+        assert 0.25 < best < 0.3
+        assert second == pytest.approx(0.25, abs=0.005)
+
+    def test_crime(self) -> None:
+        assert stored("crime", r"probability\s+(0\.\d+),\s+trust")[0] < 0.2
+        (share,) = stored("crime", r"effect\[unemployment\].* (\S+)\n")
+        assert f"{share:.0%}".replace("%", " %") in self.page("crime")
+
+    def test_sleep(self) -> None:
+        (largest,) = stored("sleep", r"delta +(\S+)")
+        (smallest,) = stored("sleep", r"delta +\S+ +\S+ +(\S+)")
+        assert f"goes from {smallest:.0f} to {largest:.1f}:" in self.page("sleep")
+        assert len(stored("sleep", r"r = (\S+): .*, trust")) == 15
+
+    def test_magnesium(self) -> None:
+        first = stored("magnesium", r"\((\S+) : 1\)")[0]
+        assert first == pytest.approx(75, rel=0.02)
+        both = stored("magnesium", r"(?:effect and size|size alone) .* (\S+) +trust\n")
+        assert f"{sum(both):.0%}" == "97%"
+        assert stored("magnesium", r"effect +(-?0\.\d+)") == pytest.approx([-0.70, 0.03], abs=0.01)
+
+    def test_galaxies(self) -> None:
+        one, two = stored("galaxies", r"[12] components? .* (-\d+\.\d+) +\S+ +(?:trust|more)")[::-1]
+        assert np.exp(-one) == pytest.approx(2.9e8, rel=0.03)
+        assert np.exp(-two) == pytest.approx(500, rel=0.1)
+
+    def test_coal_disasters(self) -> None:
+        assert stored("coal_disasters", r"log Bayes factor (\S+)")[0] == pytest.approx(29, abs=0.1)
+
+    def test_exoplanets(self, cells) -> None:
+        found = re.findall(
+            r"set (\d), narrow, (\d) planet.*?evidence (\S+)", read("gallery/exoplanets.txt")
+        )
+        assert len(found) == 6
+        for data, planets, value in found:
+            assert float(value) == cells[data, "narrow", planets]["own"]

@@ -74,6 +74,10 @@ class _Called(Op):  # type: ignore[misc]  # mypy does not see PyTensor
     def __init__(self, function: Function, ndim: int, shape: tuple[int, ...]):
         self.function, self.ndim, self.shape = function, ndim, shape
 
+    def __str__(self) -> str:
+        """Name the function, for the messages of PyTensor."""
+        return f"the function {getattr(self.function, '__name__', 'given')!r}, not written in JAX"
+
     def make_node(self, x: Any) -> Apply:
         """Apply the function to a vector."""
         output = TensorType("float64", shape=self.shape)()

@@ -13,8 +13,11 @@ def list_notes(model: pm.Model, log_mass: float) -> list[str]:
         Log of the prior mass on the space onto which the transforms map, in nats.
     """
     notes = []
-    if model.potentials:
-        names = ", ".join(f"'{p.name}'" for p in model.potentials)
+    # A model that is made of functions has its likelihood as a potential; see `Target`.
+    likelihood = getattr(model, "likelihood_potential", None)
+    potentials = [p.name for p in model.potentials if p.name != likelihood]
+    if potentials:
+        names = ", ".join(f"'{name}'" for name in potentials)
         notes.append(
             f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
             "prior x likelihood x potential."

@@ -173,8 +173,8 @@ def _warn_of_random_walk(compiled: CompiledModel) -> None:
     warnings.warn(
         f"{missing} Its continuous variables move by random-walk Metropolis, which takes many more "
         "evaluations than HMC in more than a few dimensions. A gradient of the Op (`pullback`, or "
-        "`grad` before PyTensor 3) avoids it; `transition='random_walk'` takes it without this "
-        "warning.",
+        "`grad` before PyTensor 3), or jax.numpy in the functions of a `Target`, avoids it; "
+        "`transition='random_walk'` takes it without this warning.",
         stacklevel=levels_to_caller(),
     )
 

@@ -164,7 +164,7 @@ def factor_range(interval: tuple[float, float]) -> str:
     """Write the interval of a log Bayes factor as one of the factor."""
     low, high = interval
     digits = 3
-    # More digits where the ends would look the same: 1.586 to 1.594, not 1.59 to 1.59.
+    # More digits where the ends would look the same: 1.586 to 1.594, 10^7.37 to 10^7.38.
     while digits < 6 and factor_text(low, digits) == factor_text(high, digits):
         digits += 1
     return f"{factor_text(low, digits)} to {factor_text(high, digits)}"
@@ -176,7 +176,7 @@ def factor_text(log_factor: float, digits: int = 3) -> str:
     if not np.isfinite(log10):
         return "0" if log10 < 0 else "infinity"
     if abs(log10) >= _WRITTEN_OUT:
-        return f"10^{log10:.1f}"
+        return f"10^{log10:.{max(digits - 2, 1)}f}"
     decimals = max(digits - 1 - int(np.floor(log10)), 0)
     return f"{np.exp(log_factor):.{decimals}f}"
 

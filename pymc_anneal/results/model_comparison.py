@@ -1,7 +1,7 @@
 """The table of compared models: a narrow one to read, and all of its columns on request.
 
 A model whose evidence is not trusted has no rank. It is listed below the others, because a run that
-fails reports too little evidence: its place among them is not known.
+fails reports too little evidence: its place among them is not known, nor is any probability.
 """
 
 from collections.abc import Callable
@@ -76,11 +76,15 @@ class ModelComparison:
         return f"{table}<p>{html_verdict(self.verdict.status, self.verdict.reasons)}</p>"
 
     def _cells(self, status: Callable[[str, bool], str]) -> list[tuple[str, ...]]:
-        """Return the narrow table as text, its numbers rounded to their errors."""
+        """Return the narrow table as text, its numbers rounded to their errors.
+
+        One evidence that is not trusted leaves all probabilities unknown: it stands in their sum.
+        """
+        trusted = not self.details["rank"].isna().any()
         return [
             (
                 str(name),
-                *(_unknown(row) if pd.isna(row["rank"]) else _known(row)),
+                *(_unknown(row) if pd.isna(row["rank"]) else _known(row, trusted)),
                 *(_part(row, name) for name in self._parts),
                 status(row["verdict"], row["examined"]),
             )
@@ -88,13 +92,13 @@ class ModelComparison:
         ]
 
 
-def _known(row: pd.Series) -> tuple[str, ...]:
+def _known(row: pd.Series, trusted: bool) -> tuple[str, ...]:
     return (
         str(row["rank"]),
         round_to_error(row["log_evidence"], row["mcse"]),
         f"{row['mcse']:.2g}",
         round_to_error(row["log_bayes_factor"], row["log_bayes_factor_mcse"]),
-        probability_text(row["probability"]),
+        probability_text(row["probability"]) if trusted else "-",
     )
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.special import logsumexp
 
 from pymc_anneal._version import __version__
-from pymc_anneal.base.arviz_compat import Container, has_group
+from pymc_anneal.base.arviz_compat import Container, has_group, required_group
 from pymc_anneal.base.html import html_table, probability_text, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
@@ -38,6 +38,13 @@ _PROBABILITIES = ("model", "prior probability", "posterior probability (95 % int
 _CITED = (
     "Neal (2001), Annealed importance sampling, Statistics and Computing 11. Kass & Raftery "
     "(1995), Bayes factors, JASA 90. Jeffreys (1961), Theory of probability, appendix B."
+)
+_MADE = f"(Neal 2001) with pymc_anneal {__version__}"
+# The transition of a run whose start is near the posterior: its particles stay where they are.
+_STAY = "Stay"
+_ONE_STEP = (
+    "importance sampling from a mixture of densities that was fitted to the posterior beforehand, "
+    "which is annealed importance sampling with one step"
 )
 _UNTRUSTED = "the evidence is not trusted: not known"
 
@@ -93,11 +100,13 @@ def _row(factor: LogBayesFactor) -> tuple[str, ...]:
 def probabilities(comparison: ModelComparison, log_odds: Mapping[str, float]) -> str:
     """Return the probabilities of the models before and after the data."""
     total = logsumexp(list(log_odds.values()))
+    # An evidence that is not trusted stands in the sum of all of them.
+    trusted = not comparison.details["rank"].isna().any()
     rows = [
         (
             str(name),
             probability_text(float(np.exp(log_odds[str(name)] - total))),
-            "not known" if pd.isna(row["rank"]) else _interval_of_probability(row),
+            _interval_of_probability(row) if trusted else "not known",
         )
         for name, row in comparison.details.iterrows()
     ]
@@ -114,22 +123,38 @@ def _interval_of_probability(row: pd.Series) -> str:
 
 def method(results: Mapping[str, Container | LogEvidence]) -> str:
     """Return sentences on the method that may be quoted, and what they cite."""
-    annealed = [name for name, result in results.items() if has_group(result, "annealing")]
-    others = [name for name in results if name not in annealed]
-    sentences = []
-    if annealed:
-        sentences.append(
-            f"The marginal likelihood of {_list(annealed)} was estimated by annealed importance "
-            f"sampling (Neal 2001) with pymc_anneal {__version__}: one run was counted, with "
-            "settings that were fixed before it."
-        )
-    if others:
-        sentences.append(f"That of {_list(others)} comes from an estimate by another method.")
-    sentences.append(
+    sentences = [
+        *_sources(results),
         "Errors of Bayes factors combine the Monte Carlo standard errors of both estimates; "
-        "intervals are 95 % intervals."
-    )
+        "intervals are 95 % intervals.",
+    ]
     return f"<p>{escape(' '.join(sentences))}</p><p>{escape(_CITED)}</p>"
+
+
+def _sources(results: Mapping[str, Container | LogEvidence]) -> list[str]:
+    """Say of each estimate how it was made."""
+    by_transition = dict[str, list[str]]()
+    for name, result in results.items():
+        by_transition.setdefault(_transition(result), []).append(name)
+    others, stayed = by_transition.pop("", []), by_transition.pop(_STAY, [])
+    moved = [name for names in by_transition.values() for name in names]
+    ways = {"annealed importance sampling": moved, _ONE_STEP: stayed}
+    estimated = [
+        f"The marginal likelihood of {_list(names)} was estimated by {way} {_MADE}: one run was "
+        "counted, with settings that were fixed before it."
+        for way, names in ways.items()
+        if names
+    ]
+    other = f"That of {_list(others)} comes from an estimate by another method."
+    return [*estimated, other] if others else estimated
+
+
+def _transition(result: Container | LogEvidence) -> str:
+    """Return the transition of an annealed run; empty for an estimate by another method."""
+    if not has_group(result, "annealing"):
+        return ""
+    evidence = required_group(result, "evidence", "pymc_anneal.sample_ais")
+    return str(evidence.attrs.get("transition") or "unknown")
 
 
 def _list(names: list[str]) -> str:

@@ -31,6 +31,8 @@ class Target(pm.Model):  # type: ignore[misc]  # mypy does not see PyMC
     Everything of this package that takes a model takes it.
     """
 
+    likelihood_potential = "log_likelihood"
+
     @classmethod
     @double_precision
     def from_functions(
@@ -103,7 +105,7 @@ class Target(pm.Model):  # type: ignore[misc]  # mypy does not see PyMC
         coords = {"parameter": list(names or map(str, range(size)))}
         with cls(model=None, coords=coords) as model:
             likelihood = as_op(log_likelihood, size)(prior(size, "parameter"))
-            pm.Potential("log_likelihood", likelihood)
+            pm.Potential(cls.likelihood_potential, likelihood)
         return cast("Target", model)
 
 

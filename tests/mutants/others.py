@@ -203,7 +203,18 @@ ROWS: Rows = [
             ("self.log_bayes_factor / np.log(10)", "self.log_bayes_factor"),
             ('self.verdict.status != "do not trust"', "True"),
             ("low = 0.0", "low = low"),
+            ("max(digits - 2, 1)", "1"),
         ],
+    ),
+    (
+        "results/model_comparison",
+        "tests/results/test_compare_models.py::TestForms",
+        [('if trusted else "-"', 'if True else "-"')],
+    ),
+    (
+        "model/notes",
+        "tests/sampling/test_target.py::test_notes_speak_of_functions",
+        [("if p.name != likelihood", "if p.name")],
     ),
     (
         "results/report_sections",
@@ -212,6 +223,8 @@ ROWS: Rows = [
             ('log_bayes_factor=-row["log_bayes_factor"]', 'log_bayes_factor=row["log_bayes_factor"]'),
             ('"do not trust" if none or pd.isna(row["rank"]) else "trust"', '"trust"'),
             ("log_odds[str(name)] - total", "0.0 - total"),
+            ('if trusted else "not known"', 'if True else "not known"'),
+            ("by_transition.pop(_STAY, [])", "[]"),
         ],
     ),
     (

@@ -81,6 +81,7 @@ def test_text_of_a_factor(value, text) -> None:
 
 def test_ends_of_a_narrow_interval_differ() -> None:
     assert factor_range((np.log(1.5861), np.log(1.5944))) == "1.586 to 1.594"
+    assert factor_range((7.371 * np.log(10), 7.384 * np.log(10))) == "10^7.37 to 10^7.38"
 
 
 def test_words() -> None:

@@ -284,9 +284,13 @@ class TestForms:
     def test_text(self) -> None:
         lines = repr(self.found()).splitlines()
         assert lines[0].split() == "rank log evidence error log BF probability verdict".split()
-        assert lines[2].split() == ["a<b", "0", "-3.000", "0.02", "0.000", "0.731", "trust"]
+        assert lines[2].split() == ["a<b", "0", "-3.000", "0.02", "0.000", "-", "trust"]
         assert lines[4].split() == ["c", "-", "-503.00", "-", "-", "-", "do", "not", "trust"]
         assert lines[-1] == "verdict: do not trust: c: <k>"
+
+    def test_probabilities_stand_where_all_are_trusted(self) -> None:
+        lines = repr(compare({"a": evidence(-3.0), "b": evidence(-4.0)})).splitlines()
+        assert lines[2].split()[-2] == "0.731"
 
     def test_html_is_escaped(self) -> None:
         html = self.found()._repr_html_()

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pymc as pm
 import pytest
 
 import pymc_anneal as pma
@@ -118,8 +119,21 @@ def test_an_evidence_that_is_not_trusted_has_no_factor(reported, tmp_path) -> No
     )
     with pytest.warns(pma.EvidenceWarning):
         file = pma.report({"narrow": reported["narrow"], "other": doubtful}, tmp_path / "r.html")
-    found = row_after(file.read_text(encoding="utf-8"), "Bayes factors")
-    assert found == ["narrow", "other", *["not known"] * 5]
+    text = file.read_text(encoding="utf-8")
+    assert row_after(text, "Bayes factors") == ["narrow", "other", *["not known"] * 5]
+    assert row_after(text, "Probabilities") == ["narrow", "0.5", "not known"]
+
+
+def test_a_run_without_moves_is_called_importance_sampling(reported, tmp_path) -> None:
+    """Of a simple posterior; the sentence may be quoted."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 1)
+        pm.Normal("y", mu, 1, observed=[1.0, 2.0])
+    short = pma.sample_ais(model, random_seed=1, progressbar=False)
+    file = pma.report({"narrow": reported["narrow"], "short": short}, tmp_path / "r.html")
+    text = unescape(file.read_text(encoding="utf-8"))
+    assert "of 'narrow' was estimated by annealed importance sampling (Neal 2001)" in text
+    assert "of 'short' was estimated by importance sampling from a mixture" in text
 
 
 def test_evidences_of_other_methods(reported, tmp_path) -> None:

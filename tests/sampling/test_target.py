@@ -91,6 +91,16 @@ def test_other_functions_take_targets() -> None:
     assert nested.log_evidence == pytest.approx(EXACT, abs=4 * nested.mcse)
 
 
+def test_notes_speak_of_functions() -> None:
+    """Not of potentials and Ops, which a user of functions has not made."""
+    prior = {"prior_transform": prior_transform, "ndim": 2}
+    assert pma.compile_model(pma.Target.from_functions(log_likelihood, **prior)).notes == ()
+    notes = " ".join(pma.compile_model(pma.Target.from_functions(in_numpy, **prior)).notes)
+    assert "the function 'in_numpy', not written in JAX" in notes
+    assert "_Called" not in notes
+    assert "otential" not in notes
+
+
 def test_on_a_stack_of_models() -> None:
     with pm.Model() as outer:
         pm.Normal("theta")
