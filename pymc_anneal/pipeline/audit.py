@@ -171,7 +171,7 @@ def _explain_no_audit(session: Session, target: ModelTarget) -> str:
 
 def modes_dataset(target: ModelTarget, audit: ModeAudit) -> xr.Dataset:
     """Return the table of modes: the model's variables at each, log mass and shares."""
-    free = {rv.name for rv in target.compiled.model.free_RVs}
+    free = {v.name for v in target.compiled.variables}
     values = target.compiled.constrain(audit.centre)
     columns = {
         "mode_log_mass": audit.log_mass,
