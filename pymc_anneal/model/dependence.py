@@ -162,7 +162,9 @@ class _Analysis:
                 self.values.update(zip(eqn.outvars, _bind(eqn, inputs), strict=True))
             return
         called = _called(eqn)
-        rules = self._rule(eqn, masks, inputs) if called is None else self._in(*called, masks, inputs)
+        rules = (
+            self._rule(eqn, masks, inputs) if called is None else self._in(*called, masks, inputs)
+        )
         self.masks.update(zip(eqn.outvars, rules, strict=True))
 
     def _in(

@@ -139,7 +139,7 @@ def plan_elimination(
         None if more than `MOST_READ` numbers would have to be read.
     """
     factors, sums, end = _first_factors(terms, OFFSET + count)
-    rounds, left, read = list[_Round](), set(range(len(sizes))), 0
+    rounds, left, read = list[_Round](), set(range(len(sizes))), 0.0
     while left:
         chosen, around = _choose(sizes, factors, left)
         read += sum(_cost(sizes, j, around[j]) for j in chosen)

@@ -181,7 +181,9 @@ def _analyse(
     owner = np.full((colour.max() + 1, len(depends)), len(coordinates))
     for j, c in enumerate(colour):
         owner[c, depends[:, j]] = j
-    tempered = np.concatenate([np.full(size_of(leaf.variable), bool(leaf.output)) for leaf in leaves])
+    tempered = np.concatenate(
+        [np.full(size_of(leaf.variable), bool(leaf.output)) for leaf in leaves]
+    )
     return SeparateTerms(function, ndim, coordinates, colour, owner, tempered)
 
 

@@ -2,6 +2,14 @@
 
 A run then moves real numbers only: its density is that of `summation.py`, and the draws of the
 variables summed out come from their exact conditional distribution given each draw of the others.
+
+Counts without an end are summed up to a number ``B`` beyond the draws of their prior, if no real
+variable's prior depends on them. What that leaves out is measured when the run has ended: with
+``f_B(x)`` the density of the sum up to ``B``,
+
+    Z_2B / Z_B = E_B[f_2B(x) / f_B(x)],
+
+an average over the posterior draws.
 """
 
 import hashlib
@@ -16,6 +24,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax.tree_util import Partial
+from pytensor.tensor.random.basic import (
+    BetaBinomialRV,
+    BinomialRV,
+    GeometricRV,
+    NegBinomialRV,
+    PoissonRV,
+)
 
 from pymc_anneal.base.batches import map_batches
 from pymc_anneal.base.contracts import LogTerms
@@ -36,6 +51,13 @@ from pymc_anneal.model.variables import FreeVariable
 
 # Draws of the prior at which a sum is compared with the density of the model.
 _TRIED = 8
+# Counts without an end, from zero on.
+_COUNTS = (PoissonRV, NegBinomialRV, GeometricRV, BinomialRV, BetaBinomialRV)
+# Draws of the prior beyond the largest of which they are summed up to, by a quarter and five.
+_DRAWS, _FURTHER, _LEAST = 1024, 1.25, 5
+# Posterior draws at which a sum up to twice as many is compared, and the error that matters, in
+# nats: a third of the smallest standard error that runs aim at.
+_COMPARED, _ERROR = 256, 0.003
 # Variables that a note names.
 _NAMED = 4
 # Draws of variables summed out in a batch.
@@ -53,11 +75,14 @@ class SummedModel(CompiledModel):
     _whole : tuple of FreeVariable
         All free variables.
     _summation : Summation
+    _cut : tuple of str
+        Names of counts that are summed up to a number that is not their end.
     """
 
     _summed: tuple[FreeVariable, ...]
     _whole: tuple[FreeVariable, ...]
     _summation: Summation
+    _cut: tuple[str, ...]
 
     @property
     def summed(self) -> tuple[FreeVariable, ...]:
@@ -86,17 +111,43 @@ class SummedModel(CompiledModel):
 
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Compute the log likelihood of each observation, given draws of what is summed out."""
-        places = CompiledModel(**{**_fields_of(self), "variables": self._whole})
-        return places.pointwise_log_likelihood(self._complete(position))
+        return self._model_of_all.pointwise_log_likelihood(self._complete(position))
 
-    def split(self, x: np.ndarray) -> list[np.ndarray]:
-        """Cut a vector into values of all free variables, those summed out where terms are NaN."""
-        table = np.asarray(self._summation.tabulate(jnp.asarray(x))[0])
+    @double_precision
+    def doubt_sum(self, position: np.ndarray) -> str:
+        """Say what a sum leaves out, at draws of the posterior, shape ``(n, d)``; "" if nothing."""
+        if not self._cut:
+            return ""
+        x = position[:: -(-len(position) // _COMPARED)]
+        bounds = [pair for v in self._summed for pair in self._up_to_twice(v)]
+        longer = plan_summation(self._summation.function, self.ndim, bounds, most=np.inf)
+        own, other = (
+            _at_low_cost(jax.vmap(s.evaluate), x).log_likelihood for s in (self._summation, longer)
+        )
+        error = float(np.log(np.mean(np.exp(other - own))))
+        if error <= _ERROR:
+            return ""
+        words = ", ".join(_describe(v) for v in self._summed if v.name in self._cut)
+        return (
+            f"the sum over {words} ends too soon: up to twice as many add {error:.2g} nats; take "
+            "discrete='sample'"
+        )
+
+    def _up_to_twice(self, variable: FreeVariable) -> list[tuple[int, int]]:
+        factor = 2 if variable.name in self._cut else 1
+        return [(low, factor * high) for low, high in variable.support or ()]
+
+    def explain_nan(self, position: np.ndarray) -> str:
+        """Say which term is NaN at a position, beside values of what is summed out."""
+        table = np.asarray(self._summation.tabulate(jnp.asarray(position))[0])
         worst = int(np.isnan(table).any(axis=1).argmax())
-        whole = self._join(x[None], self._summation.values[worst][None])[0]
-        return [
-            whole[v.start : v.stop].reshape(v.shape).astype(v.dtype) for v in self._whole
-        ]
+        z = self._summation.values[worst]
+        return self._model_of_all.explain_nan(self._join(position[None], z[None])[0])
+
+    @cached_property
+    def _model_of_all(self) -> CompiledModel:
+        """The model before the sum, but for its density."""
+        return CompiledModel(**{**_fields_of(self), "variables": self._whole})
 
     @cached_property
     def _kept(self) -> np.ndarray:
@@ -164,24 +215,50 @@ def _sum_out(compiled: CompiledModel) -> SummedModel | None:
 
 def _find(compiled: CompiledModel) -> SummedModel | None:
     """Sum out as many variables as can be, without those that prevent it."""
-    chosen = [v for v in compiled.discrete if v.support is not None and v.stop > v.start]
+    ended = [v.name for v in compiled.discrete if v.support is not None]
+    chosen = [v for v in _with_ends(compiled) if v.stop > v.start]
     while chosen:
-        summed, others = _renumber(chosen), _renumber(
-            [v for v in compiled.variables if v not in chosen]
+        names = {v.name for v in chosen}
+        summed, others = (
+            _renumber(chosen),
+            _renumber([v for v in compiled.variables if v.name not in names]),
         )
         try:
             function = _density(compiled, summed, others)
             bounds = [pair for v in summed for pair in v.support or ()]
             summation = plan_summation(function, _length(others), bounds)
+            _check_cut(summation, summed, ended)
         except CannotSumError as error:
             at = set(error.entries.tolist())
             lost = {v.name for v in summed if not at.isdisjoint(range(v.start, v.stop))}
             chosen = [v for v in chosen if v.name not in lost]
             continue
-        model = _build(compiled, summation, summed, others)
+        cut = tuple(v.name for v in summed if v.name not in ended)
+        model = _build(compiled, summation, summed, others, cut)
         _check(model, compiled)
         return model
     return None
+
+
+def _with_ends(compiled: CompiledModel) -> list[FreeVariable]:
+    """Return the discrete variables that have a last value, or a number to end their sum at."""
+    found, draws = list[FreeVariable](), None
+    for v in compiled.discrete:
+        if v.support is None and isinstance(compiled.model[v.name].owner.op, _COUNTS):
+            if draws is None:
+                draws = compiled.sample_prior(np.random.SeedSequence(2), _DRAWS)
+            most = int(_FURTHER * draws[:, v.start : v.stop].max(initial=0)) + _LEAST
+            v = v._replace(support=((0, most),) * (v.stop - v.start))
+        if v.support is not None:
+            found.append(v)
+    return found
+
+
+def _check_cut(summation: Summation, summed: Sequence[FreeVariable], ended: Sequence[str]) -> None:
+    """Raise if a sum that is cut is needed for the prior, which has to integrate to one."""
+    cut = _places([v for v in summed if v.name not in ended])
+    if summation.prior is not None and len(cut):
+        raise CannotSumError("the prior of a real variable depends on a count without end", cut)
 
 
 def _density(
@@ -232,10 +309,11 @@ def _build(
     summation: Summation,
     summed: tuple[FreeVariable, ...],
     others: tuple[FreeVariable, ...],
+    cut: tuple[str, ...],
 ) -> SummedModel:
     function = PicklableFunction(partial(_log_terms, summation, compiled.log_prior_mass))
     program = SharedProgram(function, summation.ndim)
-    words = [_describe(v) for v in summed]
+    words = [_describe(v) + (", and no further" if v.name in cut else "") for v in summed]
     if len(words) > _NAMED:
         words = [*words[: _NAMED - 1], f"{len(words) - _NAMED + 1} more"]
     note = f"Summed out exactly: {', '.join(words)}."
@@ -245,10 +323,8 @@ def _build(
         "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
         "notes": (*compiled.notes, note),
     }
-    whole = compiled.variables
-    return SummedModel(
-        **{**_fields_of(compiled), **own}, _summed=summed, _whole=whole, _summation=summation
-    )
+    found = {"_summed": summed, "_whole": compiled.variables, "_cut": cut}
+    return SummedModel(**{**_fields_of(compiled), **own, **found}, _summation=summation)
 
 
 def _check(model: SummedModel, compiled: CompiledModel) -> None:
@@ -304,5 +380,5 @@ def _describe(variable: FreeVariable) -> str:
     return f"'{variable.name}' ({bounds[:, 0].min()} to {bounds[:, 1].max()})"
 
 
-def _fields_of(compiled: CompiledModel) -> dict:
+def _fields_of(compiled: CompiledModel) -> dict[str, Any]:
     return {f.name: getattr(compiled, f.name) for f in fields(CompiledModel)}

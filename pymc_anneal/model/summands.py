@@ -109,5 +109,5 @@ def is_close(found: jax.Array, wanted: jax.Array, scale: Any = None) -> bool:
     """Whether sums agree wherever those wanted are finite, relative to a scale if not to them."""
     finite = np.isfinite(wanted)
     size = np.abs(np.where(finite, wanted if scale is None else scale, 0.0))
-    difference = np.abs(np.where(finite, found - wanted, 0.0))
+    difference = np.abs(np.where(finite, found, 0.0) - np.where(finite, wanted, 0.0))
     return bool((difference <= _TOLERANCE * (1 + size)).all())

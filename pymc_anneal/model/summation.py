@@ -140,9 +140,7 @@ class Summation:
         log_likelihood = joint - jnp.where(possible, log_prior, 0.0)
         return LogTerms(log_prior + constants[_OTHERS], log_likelihood)
 
-    def draw(
-        self, x: jax.Array, key: jax.Array, values: jax.Array | None = None
-    ) -> jax.Array:
+    def draw(self, x: jax.Array, key: jax.Array, values: jax.Array | None = None) -> jax.Array:
         """Draw z, shape ``(p,)``, from its conditional distribution given x and the data."""
         return self.joint.draw(self.tabulate(x, values)[0].ravel(), key) + self.low
 
@@ -156,14 +154,14 @@ class Summation:
         same = ~self.terms.depends.any(axis=1)
         constants = constant(x)
         for output in range(3):
-            own = np.flatnonzero(same & (self.terms.output == output))
-            constants[output] += table[0, own].sum()
+            rest = np.flatnonzero(same & (self.terms.output == output))
+            constants[output] += table[0, rest].sum()
         return table, constants
 
     def number(self, z: np.ndarray) -> np.ndarray:
         """Return the evaluation that holds each term at z, shapes ``(T,)`` and ``(p,)``."""
         # Entries of one colour have one stride, and a term depends on one of them at most.
-        return self.terms.depends @ (self.stride * (z - self.low))
+        return np.asarray(self.terms.depends @ (self.stride * (z - self.low)))
 
 
 @lru_cache(maxsize=8)
@@ -187,7 +185,8 @@ def _arrays(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, Any]:
 @lru_cache(maxsize=8)
 def _program(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, dict[Any, Any]]:
     """Return the program of a density, and the masks of its arrays."""
-    with jax.enable_x64(True):
+    # Also where a process that has received the function traces it for the first time.
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
         program = flat_program(function, np.zeros(p), np.zeros(ndim), keep=_KEPT)
         sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
         if len(sizes) > _MOST_OPERATIONS or max(sizes, default=0) * p > _MOST_MASKS:
@@ -199,7 +198,9 @@ def _depends(summand: Summand, masks: dict[Any, Any], p: int) -> bool:
     return bool(rows_of(summand, masks, p).any())
 
 
-def plan_summation(function: PicklableFunction, ndim: int, bounds: Bounds) -> Summation:
+def plan_summation(
+    function: PicklableFunction, ndim: int, bounds: Bounds, most: float = _MOST_TERMS
+) -> Summation:
     """Plan a sum over discrete variables.
 
     Parameters
@@ -210,6 +211,8 @@ def plan_summation(function: PicklableFunction, ndim: int, bounds: Bounds) -> Su
         Length of x.
     bounds
         Smallest and largest value of each entry of z.
+    most
+        Terms of all evaluations.
 
     Raises
     ------
@@ -221,13 +224,14 @@ def plan_summation(function: PicklableFunction, ndim: int, bounds: Bounds) -> Su
     terms = _find_terms(function, len(low), ndim)
     _check_joined(terms, ndim)
     colour = colour_apart(terms.depends)
-    most = [int(sizes[colour == c].max()) for c in range(colour.max() + 1)]
-    evaluations = float(np.prod(np.array(most, float)))
-    if evaluations > _MOST_EVALUATIONS or evaluations * len(terms.output) > _MOST_TERMS:
+    widths = [int(sizes[colour == c].max()) for c in range(colour.max() + 1)]
+    evaluations = float(np.prod(np.array(widths, float)))
+    long = evaluations > _MOST_EVALUATIONS and np.isfinite(most)
+    if long or evaluations * len(terms.output) > most:
         largest = np.flatnonzero(sizes == sizes.max())
         raise CannotSumError(f"a sum takes {evaluations:.4g} evaluations", largest)
-    steps = np.indices(most).reshape(len(most), -1).T
-    stride = np.array([int(np.prod(most[c + 1 :])) for c in range(len(most))])[colour]
+    steps = np.indices(widths).reshape(len(widths), -1).T
+    stride = np.array([int(np.prod(widths[c + 1 :])) for c in range(len(widths))])[colour]
     values = low + np.minimum(steps[:, colour], sizes - 1)
     others = terms.depends.any(axis=1) & (terms.output == _OTHERS)
     prior = _eliminate(terms, sizes, stride, len(values), _LIKELIHOOD) if others.any() else None
@@ -246,8 +250,8 @@ def _find_terms(function: PicklableFunction, p: int, ndim: int) -> Terms:
 def _check_joined(terms: Terms, ndim: int) -> None:
     joined = terms.depends[terms.depends.sum(axis=1) > _MOST_JOINED]
     if ndim and len(joined):
-        most = int(joined.sum(axis=1).max())
-        entries = np.flatnonzero(joined.any(axis=0))
+        most, often = int(joined.sum(axis=1).max()), joined.sum(axis=0)
+        entries = np.flatnonzero(often == often.max())
         raise CannotSumError(f"a term of the density joins {most} entries", entries)
 
 

@@ -109,13 +109,24 @@ def doubt_run(
             f"the run misses a part of the posterior: log Z by levels is "
             f"{levels.log_evidence:.4g} +- {levels.mcse:.2g}; take reference='prior' and more draws"
         )
-    constant = target.compiled.has_likelihood and len(np.unique(forward.run.log_weight)) == 1
+    parameters = target.compiled.has_likelihood and target.compiled.ndim > 0
+    constant = parameters and len(np.unique(forward.run.log_weight)) == 1
     if constant and not likelihood_is_constant(target.compiled.model):
         doubts.append(
             "the likelihood has the same value at all particles: it depends on the parameters "
             "only in a region that was not found, or not at all"
         )
     return doubts
+
+
+def doubt_sum(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
+    """Name what the sum over discrete variables leaves out at draws of the posterior."""
+    if not target.compiled.summed:
+        return ()
+    position, weight = _weighted_particles(forward)
+    rng = np.random.default_rng(session.seeds.sum)
+    doubt = target.compiled.doubt_sum(position[rng.choice(len(weight), _PARTICLES, p=weight)])
+    return (doubt,) if doubt else ()
 
 
 def witnesses_of(levels: Levels | None) -> tuple[Witness, ...]:
@@ -203,4 +214,5 @@ def _fit_to_run(
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:
     """Return the particles of the run, shape ``(n, d)``, and their normalised weights."""
     position = forward.run.position
-    return position.reshape(-1, position.shape[2]), normalised(forward.run.log_weight.ravel())
+    weight = normalised(forward.run.log_weight.ravel())
+    return position.reshape(len(weight), position.shape[2]), weight
