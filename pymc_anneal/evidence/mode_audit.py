@@ -142,7 +142,7 @@ def audit_draws(
 def describe_position(compiled: CompiledModel, position: np.ndarray) -> str:
     """Name the values of the free variables at a position, shape ``(d,)``."""
     values = compiled.constrain(position[None])
-    names = [rv.name for rv in compiled.model.free_RVs if rv.name in values]
+    names = [v.name for v in compiled.variables if v.name in values]
     return ", ".join(
         f"{name} = {np.array2string(values[name][0], precision=3, threshold=6)}" for name in names
     )

@@ -123,6 +123,15 @@ class CompiledModel:
         """Discrete variables, in the order of the vector."""
         return tuple(v for v in self.variables if v.discrete)
 
+    @property
+    def summed(self) -> tuple[FreeVariable, ...]:
+        """Discrete variables that are summed out of the density, which is one of the others."""
+        return ()
+
+    def doubt_sum(self, position: np.ndarray) -> str:
+        """Say what a sum leaves out, at draws of the posterior, shape ``(n, d)``; "" if nothing."""
+        return ""
+
     @cached_property
     def rejecting_nan(self) -> "CompiledModel":
         """The model whose likelihood is zero where its log likelihood is NaN."""

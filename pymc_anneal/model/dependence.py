@@ -6,7 +6,7 @@ every entry of its outputs depend on all that its inputs depend on.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -47,13 +47,46 @@ _HOST = frozenset("io_callback pure_callback random_bits while scan cond".split(
 Mask = np.ndarray | None
 
 
-def flat_program(function: Callable[..., Any], *example: np.ndarray) -> Any:
-    """Return the program of a function, with the programs that it calls written out."""
+def flat_program(
+    function: Callable[..., Any], *example: np.ndarray, keep: Set[str] = frozenset()
+) -> Any:
+    """Return the program of a function, with the programs that it calls written out.
+
+    Calls of primitives in `keep` stay: those of functions with derivatives of their own.
+    """
     closed = jax.make_jaxpr(function)(*example)
-    return jax.make_jaxpr(lambda *args: _inline(closed.jaxpr, closed.consts, args))(*example)
+    return jax.make_jaxpr(lambda *args: replay(closed, args, keep=keep))(*example)
 
 
-def _inline(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+def replay(
+    program: Any,
+    args: Sequence[Any],
+    forms: Mapping[str, Callable[..., Any]] | None = None,
+    keep: Set[str] = frozenset(),
+) -> list[Any]:
+    """Evaluate a program with the programs that it calls written out.
+
+    Parameters
+    ----------
+    program
+        A closed jaxpr.
+    args
+        Its inputs.
+    forms
+        Functions to take in place of primitives, by their names.
+    keep
+        Names of primitives whose calls stay.
+    """
+    return _replay(program.jaxpr, program.consts, args, forms or {}, keep)
+
+
+def _replay(
+    jaxpr: Any,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    forms: Mapping[str, Callable[..., Any]],
+    keep: Set[str],
+) -> list[Any]:
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
@@ -61,17 +94,32 @@ def _inline(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]
         return v.val if isinstance(v, core.Literal) else values[v]
 
     for eqn in jaxpr.eqns:
-        inputs = [read(v) for v in eqn.invars]
-        inner = next((eqn.params[name] for name in _CALLS if name in eqn.params), None)
-        if eqn.primitive.name in _CALLERS and inner is not None:
-            closed = hasattr(inner, "consts")
-            body, own = (inner.jaxpr, inner.consts) if closed else (inner, ())
-            found = _inline(body, own, inputs)
+        inputs, name = [read(v) for v in eqn.invars], eqn.primitive.name
+        inner = _called(eqn)
+        if inner is not None and name not in keep:
+            found = _replay(*inner, inputs, forms, keep)
+        elif name in forms:
+            found = [forms[name](*inputs)]
         else:
-            found = eqn.primitive.bind(*inputs, **eqn.params)
-            found = found if eqn.primitive.multiple_results else [found]
+            found = _bind(eqn, inputs)
         values.update(zip(eqn.outvars, found, strict=True))
     return [read(v) for v in jaxpr.outvars]
+
+
+def _bind(eqn: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Carry an operation out."""
+    given = eqn.primitive.get_bind_params(eqn.params)
+    parts, params = given if isinstance(given, tuple) else ((), given)  # before JAX 0.10
+    found = eqn.primitive.bind(*parts, *inputs, **params)
+    return list(found) if eqn.primitive.multiple_results else [found]
+
+
+def _called(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
+    """Return the program that an operation calls, and its constants; None if it calls none."""
+    inner = next((eqn.params[name] for name in _CALLS if name in eqn.params), None)
+    if eqn.primitive.name not in _CALLERS or inner is None:
+        return None
+    return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())
 
 
 def dependences(program: Any, coordinates: Sequence[int]) -> dict[Any, Mask]:
@@ -111,12 +159,26 @@ class _Analysis:
         inputs = [v.val if isinstance(v, core.Literal) else self.values.get(v) for v in eqn.invars]
         if all(mask is None for mask in masks):
             if all(value is not None for value in inputs) and eqn.primitive.name not in _HOST:
-                found = eqn.primitive.bind(*inputs, **eqn.params)
-                found = found if eqn.primitive.multiple_results else [found]
-                self.values.update(zip(eqn.outvars, found, strict=True))
+                self.values.update(zip(eqn.outvars, _bind(eqn, inputs), strict=True))
             return
-        rules: list[Mask] = self._rule(eqn, masks, inputs)
+        called = _called(eqn)
+        rules = (
+            self._rule(eqn, masks, inputs) if called is None else self._in(*called, masks, inputs)
+        )
         self.masks.update(zip(eqn.outvars, rules, strict=True))
+
+    def _in(
+        self, jaxpr: Any, consts: Sequence[Any], masks: list[Mask], values: list[Any]
+    ) -> list[Mask]:
+        """Find the masks of the outputs of a program that is called."""
+        inner = _Analysis(self.count)
+        inner.masks.update(zip(jaxpr.invars, masks, strict=True))
+        inner.values.update(zip(jaxpr.constvars, consts, strict=True))
+        known = zip(jaxpr.invars, values, strict=True)
+        inner.values.update((v, value) for v, value in known if value is not None)
+        for eqn in jaxpr.eqns:
+            inner.take(eqn)
+        return [None if isinstance(v, core.Literal) else inner.masks[v] for v in jaxpr.outvars]
 
     def _rule(self, eqn: Any, masks: list[Mask], values: list[Any]) -> list[Mask]:
         name, shape = eqn.primitive.name, eqn.outvars[0].aval.shape

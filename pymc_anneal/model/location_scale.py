@@ -190,10 +190,11 @@ class LocationScaleModel:
 @once_per_model
 def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     """Return a model as a function of its coordinates; None if there is no choice."""
-    if compiled.derivatives.order < SMOOTH or compiled.discrete or not _find_entries(compiled):
+    if compiled.derivatives.order < SMOOTH or compiled.discrete or compiled.summed:
         return None
     # Members of a family share one compilation, and would each have one of their own.
-    if not isinstance(getattr(compiled.log_terms, "func", None), SharedProgram):
+    shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
+    if not shared or not _find_entries(compiled):
         return None
     model = LocationScaleModel(compiled)
     try:

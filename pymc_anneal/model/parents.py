@@ -58,11 +58,12 @@ def likelihood_is_constant(compiled: CompiledModel) -> bool:
 
 
 def likelihood_has_jumps(model: pm.Model) -> bool:
-    """Whether free variables are compared, or rounded, on their way to the likelihood."""
+    """Whether real free variables are compared, or rounded, on their way to the likelihood."""
     parameters = [v for rv in model.observed_RVs for v in rv.owner.inputs]
     between = ancestors([*parameters, *model.potentials], blockers=model.free_RVs)
     jumps = [v for v in between if isinstance(scalar_op(v), _JUMPS)]
-    return bool(random_parents(model, [v for v in jumps if not _is_sign_of_scale(model, v)]))
+    parents = random_parents(model, [v for v in jumps if not _is_sign_of_scale(model, v)])
+    return any(rv.type.dtype.startswith("float") for rv in parents)
 
 
 def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:

@@ -13,24 +13,31 @@ states of a hidden chain in two turns, indicators that share only parameters in 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.extend import core
-
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.dependence import Mask, dependences, flat_program
+from pymc_anneal.model.dependence import dependences, flat_program
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import log_term_graphs
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.summands import (
+    Summand,
+    colour_apart,
+    find_summands,
+    is_close,
+    rows_of,
+    size_of,
+    summed_arrays,
+)
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 # Terms up to which they are held apart: each is a number for every particle.
@@ -42,17 +49,8 @@ _MOST_MASKS = 50_000_000
 _MOST_OPERATIONS = 600
 # Coordinates from which on: fewer are moved in the time that it takes to find the terms.
 _FEWEST = 6
-# Draws of the prior at which terms are compared with their sum, and its relative error: PyMC
-# computes those of Bernoulli variables with 32 bits.
-_TRIED, _TOLERANCE = 8, 1e-6
-
-
-class _Leaf(NamedTuple):
-    """An array that is summed, the factors that its sum is multiplied by, and where it belongs."""
-
-    variable: Any
-    factors: tuple[Any, ...]
-    tempered: bool
+# Draws of the prior at which terms are compared with their sum.
+_TRIED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,63 +146,19 @@ def _raw_terms(
 
 
 @lru_cache(maxsize=8)
-def _program(function: PicklableFunction, ndim: int) -> tuple[Any, tuple[_Leaf, ...]]:
+def _program(function: PicklableFunction, ndim: int) -> tuple[Any, tuple[Summand, ...]]:
     """Return the program of a density, and the arrays that it sums."""
     with jax.enable_x64(True):
         program = flat_program(function, np.zeros(ndim))
-    made = {v: eqn for eqn in program.jaxpr.eqns for v in eqn.outvars}
-    leaves = list[_Leaf]()
-    for tempered, output in enumerate(program.jaxpr.outvars):
-        _collect(output, (), bool(tempered), made, leaves)
-    return program, tuple(leaves)
-
-
-def _collect(
-    variable: Any, factors: tuple[Any, ...], tempered: bool, made: dict[Any, Any], out: list[_Leaf]
-) -> None:
-    """Follow sums, and products of a number with a number, back to the arrays that are summed.
-
-    A factor has to be a number of which the coordinates are known not to change it: a literal.
-    """
-    eqn: Any = None if isinstance(variable, core.Literal) else made.get(variable)
-    name = "" if eqn is None else eqn.primitive.name
-    if name in ("add", "sub") and all(v.aval.shape == () for v in eqn.invars):
-        sign = ((), ()) if name == "add" else ((), (-1.0,))
-        for v, own in zip(eqn.invars, sign, strict=True):
-            _collect(v, (*factors, *own), tempered, made, out)
-        return
-    if name == "mul" and variable.aval.shape == ():
-        known = [isinstance(v, core.Literal) for v in eqn.invars]
-        if any(known):
-            factor, other = eqn.invars if known[0] else reversed(eqn.invars)
-            _collect(other, (*factors, float(factor.val)), tempered, made, out)
-            return
-    if name == "neg" and variable.aval.shape == ():
-        _collect(eqn.invars[0], (*factors, -1.0), tempered, made, out)
-        return
-    linear = name in ("convert_element_type", "reshape", "squeeze", "copy")
-    if linear or (name == "reduce_sum" and variable.aval.shape == ()):
-        _collect(eqn.invars[0], factors, tempered, made, out)
-        return
-    out.append(_Leaf(variable, factors, tempered))
+    return program, find_summands(program)
 
 
 @lru_cache(maxsize=8)
 def _separated(function: PicklableFunction, ndim: int) -> Any:
     """Return the JAX function from a position to all terms, shape ``(T,)``."""
     program, leaves = _program(function, ndim)
-    outputs = [leaf.variable for leaf in leaves]
-    cut = program.replace(jaxpr=program.jaxpr.replace(outvars=outputs))
-
-    def terms(x: jax.Array) -> jax.Array:
-        found = core.jaxpr_as_fun(cut)(x)
-        scaled = [
-            np.prod(leaf.factors) * jnp.asarray(value, jnp.float64).ravel()
-            for leaf, value in zip(leaves, found, strict=True)
-        ]
-        return jnp.concatenate(scaled)
-
-    return terms
+    evaluate = summed_arrays(program, leaves)
+    return lambda x: jnp.concatenate(evaluate(x))
 
 
 def _analyse(
@@ -213,43 +167,24 @@ def _analyse(
     program, leaves = _program(function, ndim)
     if len(program.jaxpr.eqns) > _MOST_OPERATIONS:
         return None
-    sizes = [_size(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
-    if sum(_size(leaf.variable) for leaf in leaves) > _MOST_TERMS:
+    sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
+    if sum(size_of(leaf.variable) for leaf in leaves) > _MOST_TERMS:
         return None
     if max(sizes, default=0) * len(coordinates) > _MOST_MASKS:
         return None
     with jax.enable_x64(True):
         masks = dependences(program, coordinates.tolist())
-    depends = np.concatenate([_rows(leaf, masks, len(coordinates)) for leaf in leaves])
-    colour = _colours(depends)
+    depends = np.concatenate([rows_of(leaf, masks, len(coordinates)) for leaf in leaves])
+    colour = colour_apart(depends)
     if 2 * (colour.max() + 1) > len(coordinates):
         return None
     owner = np.full((colour.max() + 1, len(depends)), len(coordinates))
     for j, c in enumerate(colour):
         owner[c, depends[:, j]] = j
-    tempered = np.concatenate([np.full(_size(leaf.variable), leaf.tempered) for leaf in leaves])
+    tempered = np.concatenate(
+        [np.full(size_of(leaf.variable), bool(leaf.output)) for leaf in leaves]
+    )
     return SeparateTerms(function, ndim, coordinates, colour, owner, tempered)
-
-
-def _rows(leaf: _Leaf, masks: dict[Any, Mask], count: int) -> np.ndarray:
-    mask = None if isinstance(leaf.variable, core.Literal) else masks[leaf.variable]
-    size = _size(leaf.variable)
-    return np.zeros((size, count), bool) if mask is None else mask.reshape(size, count)
-
-
-def _size(variable: Any) -> int:
-    return int(np.prod(variable.aval.shape))
-
-
-def _colours(depends: np.ndarray) -> np.ndarray:
-    """Colour coordinates so that no term, a row, depends on two of one colour: greedily."""
-    several = depends[depends.sum(axis=1) > 1].astype(float)
-    joined = several.T @ several > 0
-    colour = np.full(depends.shape[1], -1)
-    for j in range(len(colour)):
-        taken = set(colour[joined[j]].tolist())
-        colour[j] = next(c for c in range(len(colour)) if c not in taken)
-    return colour
 
 
 @double_precision
@@ -261,7 +196,7 @@ def _agrees(found: SeparateTerms, compiled: CompiledModel) -> bool:
     terms, own = evaluate(first), jax.jit(jax.vmap(compiled.log_terms))(first)
     log_prior = own.log_prior + compiled.log_prior_mass
     sums = [part.sum(axis=1) for part in terms]
-    if not (_close(sums[0], log_prior) and _close(sums[1], own.log_likelihood)):
+    if not (is_close(sums[0], log_prior) and is_close(sums[1], own.log_likelihood)):
         return False
     # Coordinates of other draws: a term may change only with the coordinate that it belongs to.
     for c in range(found.colour.max() + 1):
@@ -274,10 +209,3 @@ def _agrees(found: SeparateTerms, compiled: CompiledModel) -> bool:
                 if not np.array_equal(new[:, still], old[:, still], equal_nan=True):
                     return False
     return True
-
-
-def _close(found: jax.Array, wanted: jax.Array) -> bool:
-    finite = np.isfinite(wanted)
-    scale = _TOLERANCE * (1 + np.abs(np.where(finite, wanted, 0.0)))
-    difference = np.abs(np.where(finite, found - wanted, 0.0))
-    return bool((difference <= scale).all())

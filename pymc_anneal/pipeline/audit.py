@@ -120,11 +120,23 @@ def doubt_run(
 def nothing_to_miss(target: ModelTarget, forward: ForwardStages) -> bool:
     """Whether the likelihood is known to have everywhere the value that it has at all particles."""
     compiled = target.compiled
-    return compiled.has_likelihood and _never_varies(forward) and likelihood_is_constant(compiled)
+    if not compiled.has_likelihood or not _never_varies(forward):
+        return False
+    return compiled.ndim == 0 or likelihood_is_constant(compiled)
 
 
 def _never_varies(forward: ForwardStages) -> bool:
     return len(np.unique(forward.run.log_weight)) == 1
+
+
+def doubt_sum(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
+    """Name what the sum over discrete variables leaves out at draws of the posterior."""
+    if not target.compiled.summed:
+        return ()
+    position, weight = _weighted_particles(forward)
+    rng = np.random.default_rng(session.seeds.sum)
+    doubt = target.compiled.doubt_sum(position[rng.choice(len(weight), _PARTICLES, p=weight)])
+    return (doubt,) if doubt else ()
 
 
 def witnesses_of(levels: Levels | None) -> tuple[Witness, ...]:
@@ -180,7 +192,7 @@ def _explain_no_audit(session: Session, target: ModelTarget) -> str:
 
 def modes_dataset(target: ModelTarget, audit: ModeAudit) -> xr.Dataset:
     """Return the table of modes: the model's variables at each, log mass and shares."""
-    free = {rv.name for rv in target.compiled.model.free_RVs}
+    free = {v.name for v in target.compiled.variables}
     values = target.compiled.constrain(audit.centre)
     columns = {
         "mode_log_mass": audit.log_mass,
@@ -212,4 +224,5 @@ def _fit_to_run(
 def _weighted_particles(forward: ForwardStages) -> tuple[np.ndarray, np.ndarray]:
     """Return the particles of the run, shape ``(n, d)``, and their normalised weights."""
     position = forward.run.position
-    return position.reshape(-1, position.shape[2]), normalised(forward.run.log_weight.ravel())
+    weight = normalised(forward.run.log_weight.ravel())
+    return position.reshape(len(weight), position.shape[2]), weight

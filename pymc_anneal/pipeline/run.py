@@ -21,6 +21,7 @@ from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.audit import (
     audit_run,
     doubt_run,
+    doubt_sum,
     fit_for_audit,
     hear_about_run,
     levels_of,
@@ -149,6 +150,7 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the doubts of the witnesses, and what these could not see."""
+    stages = replace(stages, doubts=doubt_sum(session, target, stages.forward))
     if nothing_to_miss(target, stages.forward):
         return stages
     if session.settings.audit == "off":
@@ -163,7 +165,7 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         stages,
         modes=modes_dataset(target, audit) if audit else None,
         audited=fitted,
-        doubts=tuple(doubt_run(target, forward, audit, hearing, levels)),
+        doubts=(*stages.doubts, *doubt_run(target, forward, audit, hearing, levels)),
         hearing=hearing,
         witnesses=witnesses_of(levels),
         limits=say_what_was_not_examined(session, target, fitted, levels),
@@ -179,7 +181,7 @@ def _audited_by_configurations(session: Session, target: ModelTarget, stages: St
     doubts += doubt_by_configurations(found, most)
     return replace(
         stages,
-        doubts=tuple(doubts),
+        doubts=(*stages.doubts, *doubts),
         hearing=hearing,
         witnesses=witnesses_by_configurations(found),
         limits=say_what_configurations_left_out(session, compiled, found, most),

@@ -59,6 +59,7 @@ class Seeds(NamedTuple):
     configurations: np.random.SeedSequence
     transition: np.random.SeedSequence
     tops: np.random.SeedSequence
+    sum: np.random.SeedSequence
 
     @classmethod
     def spawn(cls, seed: np.random.SeedSequence) -> "Seeds":

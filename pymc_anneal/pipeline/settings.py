@@ -12,11 +12,12 @@ from pymc_anneal.execution.blocks import even_block
 from pymc_anneal.execution.fingerprint import describe
 from pymc_anneal.schedules.named import FromPilot, Schedule
 
-# Values of the arguments ``steps=``, ``resample=``, ``nan=`` and ``audit=``.
+# Values of the arguments ``steps=``, ``resample=``, ``nan=``, ``audit=`` and ``discrete=``.
 Steps: TypeAlias = int | Literal["auto"]
 Resample: TypeAlias = float | Literal["ess"] | None
 OnNan: TypeAlias = Literal["raise", "reject"]
 Audit: TypeAlias = Literal["auto", "levels", "off"]
+Discrete: TypeAlias = Literal["auto", "sample"]
 
 # Smallest number of independent populations whose spread gives an error.
 _MIN_POPULATIONS = 8
@@ -146,6 +147,22 @@ def check_audit(audit: Audit) -> Audit:
             "what the run may have missed)."
         )
     return audit
+
+
+def resolve_discrete(discrete: Discrete) -> bool:
+    """Return whether discrete variables are summed out where they can be.
+
+    Raises
+    ------
+    ValueError
+        The value is neither "auto" nor "sample".
+    """
+    if discrete not in ("auto", "sample"):
+        raise ValueError(
+            f'`discrete` is {discrete!r}, expected "auto" (discrete variables are summed out where '
+            'that can be done exactly) or "sample" (all of them are moved).'
+        )
+    return discrete == "auto"
 
 
 def resolve_nan(nan: OnNan) -> bool:

@@ -19,6 +19,7 @@ from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.model.sum_out import sum_out
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.black_box_calls import calls_on
 from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
@@ -37,11 +38,13 @@ from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import (
     Audit,
+    Discrete,
     OnNan,
     Resample,
     Settings,
     Steps,
     check_audit,
+    resolve_discrete,
     resolve_nan,
     resolve_resample,
 )
@@ -82,6 +85,7 @@ def sample_ais(
     reverse_from: Any = None,
     idata_kwargs: Mapping[str, Any] | None = None,
     nan: OnNan = "raise",
+    discrete: Discrete = "auto",
     audit: Audit = "auto",
     warnings: bool = True,
 ) -> Any:
@@ -184,6 +188,12 @@ def sample_ais(
         What to do where the log likelihood is NaN or a black box raises an exception. "raise": an
         error that names the place. "reject": count it as zero likelihood; the evidence is that of
         the model without this region, whose share the verdict states.
+    discrete : {"auto", "sample"}
+        "auto": discrete variables are summed out of the density, exactly, where that takes few
+        evaluations: indicators of mixtures, hidden states of chains, change points; their posterior
+        draws come from the conditional distribution given the other variables. "sample": all of
+        them are moved; so they are with ``nan="reject"``, and beside a transition, path or
+        reference that is given as an object.
     audit : {"auto", "levels", "off"}
         What looks for parts of the posterior that the run may have missed (``witnesses`` of
         :func:`log_evidence` names what did). "auto": held-out particles of the survey, climbs from
@@ -260,12 +270,15 @@ def sample_ais(
         audit=check_audit(audit),
     )
     begin = time.perf_counter()
-    compiled = as_compiled(model)
+    compiled, choice = as_compiled(model), resolve_path(path)
+    given_whole = isinstance(choice, GivenPath) or not (type(transition) is type(reference) is str)
+    if resolve_discrete(discrete) and not (settings.reject_nan or given_whole):
+        compiled = sum_out(compiled)
     if settings.reject_nan:
         compiled = compiled.rejecting_nan
     target = ModelTarget(compiled, dict(idata_kwargs or {}))
     kernel = choose_transition(transition, target.compiled)
-    chosen_path = _check_path(resolve_path(path), reference, compiled, settings.reject_nan)
+    chosen_path = _check_path(choice, reference, compiled, settings.reject_nan)
     backward_from = resolve_reverse(reverse_from, target.compiled)
     check_not_resampled(backward_from, settings)
     prepared = time.perf_counter()

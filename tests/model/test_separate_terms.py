@@ -126,7 +126,7 @@ class TestClasses:
         def wrong(depends: np.ndarray) -> np.ndarray:
             return np.arange(depends.shape[1]) // 5
 
-        monkeypatch.setattr(module, "_colours", wrong)
+        monkeypatch.setattr(module, "colour_apart", wrong)
         assert separate_terms(pma.compile_model(checkerboard())) is None
 
     def test_wrong_terms_are_seen(self, monkeypatch) -> None:

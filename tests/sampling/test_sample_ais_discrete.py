@@ -9,7 +9,7 @@ from pymc_anneal.base.arviz_compat import group
 from tests.model.discrete_model import discrete_model
 from tests.problems import ising
 
-QUICK = {"draws": 100, "chains": 2, "random_seed": 1, "progressbar": False}
+QUICK = {"discrete": "sample", "draws": 100, "chains": 2, "random_seed": 1, "progressbar": False}
 
 
 @pytest.fixture(scope="module")
