@@ -22,6 +22,7 @@ from .posthoc.contrast_bayes_factor import contrast_bayes_factor
 from .posthoc.find_map import MAPEstimate, find_map
 from .posthoc.from_sample_smc import from_sample_smc
 from .posthoc.inclusion import inclusion
+from .posthoc.plot_bf import plot_bf
 from .posthoc.prior_sensitivity import prior_sensitivity
 from .posthoc.savage_dickey import savage_dickey
 from .posthoc.tempered_transition import TemperedTransition
@@ -156,6 +157,7 @@ __all__ = [
     "nested_evidence",
     "optimal_binned_schedule",
     "plot_annealing",
+    "plot_bf",
     "plot_bounds",
     "plot_compare",
     "plot_design",

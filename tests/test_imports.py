@@ -73,7 +73,7 @@ USERS = {
     "cloudpickle": "base.pickling model.pickling execution.checkpoint",
     "filelock": "base.replaced_file",
     "lazy_loader": "__init__",
-    "matplotlib": "results",
+    "matplotlib": "results posthoc.plot_bf",
     "pandas": "results posthoc sampling.calibrate sampling.robustness sampling.sequential",
     "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.fit_reference evidence.bridge_sampling evidence.given_density "
