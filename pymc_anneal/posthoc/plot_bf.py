@@ -183,9 +183,10 @@ def _draw(axis: "Axes", shown: _Shown, factor: LogBayesFactor) -> "Axes":
         bar = np.abs(ends - height)[:, None]
         point: dict[str, Any] = {"color": colour} if trusted else {"color": "0.5", "mfc": "white"}
         axis.errorbar(shown.value, height, yerr=bar, fmt="o", capsize=4, **point)
-    axis.set(xlabel=shown.name, ylabel="density", xlim=(edges[0], edges[-1]))
+    axis.set(xlabel=shown.name, ylabel="density")
+    axis.margins(x=0.03)
     axis.set_ylim(bottom=0)
-    axis.set_title(_title(factor, trusted), fontsize="medium")
+    axis.set_title(_title(shown, factor, trusted), fontsize="medium")
     axis.legend(fontsize="small")
     return axis
 
@@ -196,12 +197,11 @@ def _limits(shown: _Shown) -> tuple[float, float]:
     reach = _WIDTHS * (high - low)
     prior = np.quantile(shown.prior, [_BEYOND, 1 - _BEYOND])
     ends = [max(prior[0], low - reach), min(prior[1], high + reach), low, high, shown.value]
-    margin = 0.03 * (max(ends) - min(ends))
-    return float(min(ends) - margin), float(max(ends) + margin)
+    return float(min(ends)), float(max(ends))
 
 
-def _title(factor: LogBayesFactor, trusted: bool) -> str:
-    against = f"BF against {factor.models[1].removeprefix('the ')}"
+def _title(shown: _Shown, factor: LogBayesFactor, trusted: bool) -> str:
+    against = f"BF against {shown.name} = {shown.value:g}"
     if not trusted:
         return f"{against}: {factor_text(factor.log_bayes_factor)}, do not trust"
     text = f"{factor_text(factor.log_bayes_factor)} ({factor_range(factor.interval)})"

@@ -186,6 +186,7 @@ def _prior_near_edge(compiled: CompiledModel, edge: Edge, distance: float) -> fl
 
 
 def describe_null(null: Mapping[str, Any]) -> str:
+    """Return a null in words: "effect = 0"."""
     return ", ".join(f"{name} = {np.array2string(np.asarray(v))}" for name, v in null.items())
 
 

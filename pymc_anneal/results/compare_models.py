@@ -103,8 +103,8 @@ def compare(
         Prior odds of the models, up to a common factor. Default: equal.
     decompose : bool
         Whether to split each log evidence into ``fit``, the posterior mean of the log likelihood,
-        minus ``information``, the Kullback-Leibler divergence of the posterior from the prior.
-        Takes results of :func:`sample_ais`, and `models`.
+        minus ``information``, the Kullback-Leibler divergence of the posterior from the prior, and
+        that by free variable (:attr:`ModelComparison.occam`). Takes results of :func:`sample_ais`, and `models`.
     models : dict of str to pymc.Model or CompiledModel, optional
         The models by the names of `results`; their likelihoods are evaluated at the draws.
     reference : str, optional
@@ -168,9 +168,10 @@ def compare(
     if warnings:
         warn_unless_trusted(verdict, "comparison of models")
     details = _details(evidences, log_odds, reference or best)
-    if parts is not None:
-        details = details.join(parts)
-    return ModelComparison(details, verdict, reference or best, round_to)
+    if parts is None:
+        return ModelComparison(details, verdict, reference or best, round_to)
+    details = details.join(parts[0])
+    return ModelComparison(details, verdict, reference or best, round_to, parts[1])
 
 
 def _check_arviz_habits(

@@ -27,7 +27,7 @@ RoundTo: TypeAlias = int | Literal["auto", "none", "None"]
 
 _HEADER = ("model", "rank", "log evidence", "error", "log BF", "probability", "verdict")
 # Columns of a comparison with ``decompose=True``.
-_PARTS = ("fit", "information", "dimension")
+_PARTS = ("fit", "information", "dimension", "log_prior_volume")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,10 @@ class ModelComparison:
         status of the evidence, ``reasons`` for it, and ``examined``, whether anything looked for
         what the run may have missed. With ``decompose=True`` also ``fit``, the posterior mean of
         the log likelihood, ``information``, the divergence of the posterior from the prior, their
-        errors ``fit_mcse`` and ``information_mcse``, and ``dimension``, the number of free
-        parameters: ``log_evidence = fit - information``. Everything logarithmic is in nats.
+        errors ``fit_mcse`` and ``information_mcse``, ``dimension``, the number of free parameters,
+        and ``log_prior_volume``, minus the posterior mean of the log prior density in unconstrained
+        coordinates: ``log_evidence = fit - information``; and ``dependence``, see `occam`.
+        Everything logarithmic is in nats.
     verdict : Verdict
         Which model is ahead, or that the data favour neither of the first two; ``"more draws
         needed"`` if the precision does not tell which, with the number of particles that would;
@@ -55,12 +57,21 @@ class ModelComparison:
         The model against which Bayes factors are given.
     round_to : int, "auto" or "none"
         Decimals of tables and text.
+    occam : pandas.DataFrame, optional
+        With ``decompose=True``, a row for each model and free variable: its ``dimension``; the
+        ``log_prior_volume``, minus the posterior mean of its log prior density given its parents;
+        the ``log_posterior_volume``, the entropy of a normal density with the covariance of its
+        posterior; and their difference ``log_occam`` with its ``log_occam_mcse``, in nats: what the
+        variable adds to the log evidence for being free. It is exact for normal posteriors, and
+        otherwise too large; NaN for discrete variables. Over the variables of a model, ``-
+        log_occam`` adds up to ``information - dependence``, the information that they share.
     """
 
     details: pd.DataFrame
     verdict: Verdict
     reference: str
     round_to: RoundTo = "auto"
+    occam: pd.DataFrame | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -110,7 +121,7 @@ class ModelComparison:
     @property
     def _header(self) -> list[str]:
         best = self.reference == self.details.index[0]
-        names = [*_HEADER[:-1], *self._parts, _HEADER[-1]]
+        names = [*_HEADER[:-1], *(part.replace("_", " ") for part in self._parts), _HEADER[-1]]
         return names if best else [_against(name, self.reference) for name in names]
 
     def __repr__(self) -> str:

@@ -50,8 +50,9 @@ def plot_compare(
     -------
     ndarray of matplotlib Axes, shape (2,)
         Error bars are 95 % intervals; that of the reference, the best model by default, on the
-        right is the interval of its own log evidence. Models whose evidence is not trusted are grey and hollow. A model more
-        than 20 nats below the best is marked at the edge, with its value in words.
+        right is the interval of its own log evidence. Models whose evidence is not trusted are grey
+        and hollow. A model more than 20 nats below the best is marked at the edge, with its value
+        in words.
     """
     table = comparison.details
     panels = make_axes(axes, figsize or (9.6, 1.4 + 0.5 * len(table)), 2)

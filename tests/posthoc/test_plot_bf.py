@@ -66,7 +66,7 @@ def test_at_an_edge() -> None:
     factor, axis = pma.plot_bf(draws_of(**draws_of_two(1)), {"theta": 0.0}, model=two_parameters())
     assert factor.log_bayes_factor == pytest.approx(exact(0.0), abs=4 * factor.mcse)
     assert heights(axis)[0] == pytest.approx(0.5, rel=1e-5)
-    assert axis.get_title().startswith("BF against null (theta = 0.")
+    assert axis.get_title().startswith("BF against theta = 0: ")
 
 
 def test_a_doubt_is_drawn() -> None:
