@@ -54,6 +54,7 @@ from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
 from .sampling.count import Count, count
 from .sampling.fractional_evidence import fractional_evidence
+from .sampling.intrinsic_bayes_factor import IntrinsicBayesFactors, intrinsic_bayes_factor
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
 from .sampling.pymc_sampler import ais
@@ -107,6 +108,7 @@ __all__ = [
     "HMC",
     "Increasing",
     "IndependenceMetropolis",
+    "IntrinsicBayesFactors",
     "JointFlip",
     "KernelState",
     "LogBayesFactor",
@@ -150,6 +152,7 @@ __all__ = [
     "g_prior",
     "geometric_schedule",
     "inclusion",
+    "intrinsic_bayes_factor",
     "laplace_reference",
     "linear_schedule",
     "log_bayes_factor",

@@ -362,6 +362,8 @@ def test_cases_cover_every_export() -> None:
         "from_sample_smc",
         "g_prior",
         "inclusion",
+        "IntrinsicBayesFactors",
+        "intrinsic_bayes_factor",
         "laplace_reference",
         "log_bayes_factor",
         "log_evidence",

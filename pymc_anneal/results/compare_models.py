@@ -104,7 +104,8 @@ def compare(
     decompose : bool
         Whether to split each log evidence into ``fit``, the posterior mean of the log likelihood,
         minus ``information``, the Kullback-Leibler divergence of the posterior from the prior, and
-        that by free variable (:attr:`ModelComparison.occam`). Takes results of :func:`sample_ais`, and `models`.
+        that by free variable (:attr:`ModelComparison.occam`). Takes results of :func:`sample_ais`,
+        and `models`.
     models : dict of str to pymc.Model or CompiledModel, optional
         The models by the names of `results`; their likelihoods are evaluated at the draws.
     reference : str, optional

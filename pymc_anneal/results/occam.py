@@ -31,6 +31,7 @@ import pandas as pd
 
 from scipy.special import digamma
 
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.map_rows import map_positions
 from pymc_anneal.model.spatial import missing_constants
@@ -63,6 +64,7 @@ class Block(NamedTuple):
     influence: np.ndarray
 
 
+@double_precision
 def blocks_of(compiled: CompiledModel, x: np.ndarray, ess: float) -> list[Block]:
     """Return the volumes of all free variables.
 
