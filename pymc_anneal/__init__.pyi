@@ -10,6 +10,7 @@ from .evidence.verdict import EvidenceWarning, Verdict
 from .execution.checkpoint import Checkpoint
 from .model.compile import CompiledModel, compile_model
 from .model.g_prior import g_prior
+from .nested.to_plots import to_anesthetic, to_dynesty
 from .paths.custom import CustomPath
 from .paths.geometric import GeometricPath, ReferencePath
 from .paths.mixture_reference import MixtureReference
@@ -190,6 +191,8 @@ __all__ = [
     "sequential",
     "sigmoid_schedule",
     "summary",
+    "to_anesthetic",
+    "to_dynesty",
     "update",
     "variational_schedule",
 ]

@@ -382,6 +382,8 @@ def test_cases_cover_every_export() -> None:
         "design",
         "sequential",
         "summary",
+        "to_anesthetic",
+        "to_dynesty",
         "update",
     }
     assert covered | others == set(pma.__all__)

@@ -19,9 +19,10 @@ def start_from_survey(session: Session, request: Request) -> Start:
         if surveyed is not None:
             surveyed, transition = walk_at_edges(session, target, surveyed, transition)
     compiled, insist = target.compiled, request.options.reference == "pilot"
+    also = {"surveyed": surveyed, "search_from": request.options.search_from}
     compiled.require_normalised("A reference other than the prior")
     with explaining_nan(target), explaining_infinite(target):
         choice = choose_mixture(
-            session, compiled, target.candidate(), transition, insist=insist, surveyed=surveyed
+            session, compiled, target.candidate(), transition, insist=insist, **also
         )
     return Start(target, transition, choice)
