@@ -50,7 +50,7 @@ def to_dynesty(
     -------
     dynesty.results.Results
         Equally weighted draws, in the order of their likelihoods, with the prior mass above each as
-        ``logvol``. ``cornerplot``, ``cornerpoints`` and ``traceplot`` take it; ``runplot`` shows the
+        ``logvol``. ``cornerplot`` and ``traceplot`` take it; ``runplot`` shows the
         course of a nested run, and there is none. Its ``samples_u`` are NaN. The names of the
         columns are those of :func:`to_anesthetic`.
 

@@ -114,3 +114,23 @@ def test_too_few_draws_have_no_volume() -> None:
     x = MODEL.sample_prior(np.random.SeedSequence(1), 50)
     assert all(np.isnan(block.log_posterior_volume) for block in blocks_of(MODEL, x, 1.9))
     assert all(np.isnan(block.influence).all() for block in blocks_of(MODEL, np.ones((9, 2)), 9))
+
+
+def test_influence_is_a_derivative() -> None:
+    """Of the log Occam factor by the weight of a draw."""
+    mean, covariance = posterior(2)
+    x = np.random.default_rng(3).multivariate_normal(mean, covariance, size=60)
+    block = blocks_of(MODEL, x, 60.0)[1]
+
+    def log_occam(weight: np.ndarray) -> float:
+        share = weight / weight.sum()
+        variance = share @ x[:, 1] ** 2 - (share @ x[:, 1]) ** 2
+        log_prior = -0.5 * x[:, 1] ** 2 / SCALE**2 - 0.5 * np.log(2 * np.pi * SCALE**2)
+        return float(share @ log_prior + 0.5 * np.log(2 * np.pi * np.e * variance))
+
+    change = 1e-5 * np.eye(60)
+    slope = [(log_occam(1 + c) - log_occam(1 - c)) / 2e-5 * 60 for c in change]
+    np.testing.assert_allclose(block.influence, slope, atol=1e-6)
+    bias = 0.5 * _log_wishart(60, 1)
+    volumes = block.log_posterior_volume - block.log_prior_volume
+    assert volumes == pytest.approx(log_occam(np.ones(60)) - bias, abs=1e-9)
