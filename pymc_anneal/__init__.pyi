@@ -10,6 +10,7 @@ from .evidence.verdict import EvidenceWarning, Verdict
 from .execution.checkpoint import Checkpoint
 from .model.compile import CompiledModel, compile_model
 from .model.g_prior import g_prior
+from .nested.to_plots import to_anesthetic, to_dynesty
 from .paths.custom import CustomPath
 from .paths.geometric import GeometricPath, ReferencePath
 from .paths.mixture_reference import MixtureReference
@@ -22,6 +23,7 @@ from .posthoc.contrast_bayes_factor import contrast_bayes_factor
 from .posthoc.find_map import MAPEstimate, find_map
 from .posthoc.from_sample_smc import from_sample_smc
 from .posthoc.inclusion import inclusion
+from .posthoc.plot_bf import plot_bf
 from .posthoc.prior_sensitivity import prior_sensitivity
 from .posthoc.savage_dickey import savage_dickey
 from .posthoc.tempered_transition import TemperedTransition
@@ -53,6 +55,7 @@ from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
 from .sampling.count import Count, count
 from .sampling.fractional_evidence import fractional_evidence
+from .sampling.intrinsic_bayes_factor import IntrinsicBayesFactors, intrinsic_bayes_factor
 from .sampling.nested_evidence import nested_evidence
 from .sampling.power_posterior import power_posterior
 from .sampling.pymc_sampler import ais
@@ -106,6 +109,7 @@ __all__ = [
     "HMC",
     "Increasing",
     "IndependenceMetropolis",
+    "IntrinsicBayesFactors",
     "JointFlip",
     "KernelState",
     "LogBayesFactor",
@@ -149,6 +153,7 @@ __all__ = [
     "g_prior",
     "geometric_schedule",
     "inclusion",
+    "intrinsic_bayes_factor",
     "laplace_reference",
     "linear_schedule",
     "log_bayes_factor",
@@ -156,6 +161,7 @@ __all__ = [
     "nested_evidence",
     "optimal_binned_schedule",
     "plot_annealing",
+    "plot_bf",
     "plot_bounds",
     "plot_compare",
     "plot_design",
@@ -185,6 +191,8 @@ __all__ = [
     "sequential",
     "sigmoid_schedule",
     "summary",
+    "to_anesthetic",
+    "to_dynesty",
     "update",
     "variational_schedule",
 ]

@@ -91,6 +91,7 @@ def fit_to_particles(
     log_concave: bool = False,
     surveyed: int | None = None,
     further: np.ndarray | None = None,
+    hints: np.ndarray | None = None,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 
@@ -114,11 +115,13 @@ def fit_to_particles(
         number of positions that are evaluated together. Default: as many as there are.
     further : ndarray, shape (m, d), optional
         Draws of the posterior by other means, which may show further modes.
+    hints : ndarray, shape (h, d), optional
+        Further starts of the search.
     """
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
     effort = surveyed or len(position)
-    search = search_of(compiled, effort, evaluations) if searched else None
+    search = replace(search_of(compiled, effort, evaluations), hints=hints) if searched else None
     size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)

@@ -68,6 +68,8 @@ class Search:
         The branches of the model; None if they are unknown.
     evaluations : int
         Those after which no further candidate is climbed, beyond the first few.
+    hints : ndarray, shape (h, d), or None
+        Further starts of climbs.
     """
 
     draws: int
@@ -75,6 +77,7 @@ class Search:
     rounds: int = 0
     branches: Branches | None = None
     evaluations: int = 0
+    hints: np.ndarray | None = None
 
 
 def candidates(
@@ -110,6 +113,9 @@ def candidates(
     near = draw_near_centres(components, search.draws, seed_near)
     climbed = _climb_from_prior(target, particles, draw_prior, scale, seed_prior, search)
     found = [near, climbed, particles]
+    if search.hints is not None:
+        function = target.value_and_gradient
+        found.append(climb_together(function, search.hints, scale, _MORE_CALLS)[0])
     if search.branches is not None and search.branches.terms:
         found.append(_climb_branches(search.branches, particles, scale, seed_branch, target))
     return np.concatenate(found)

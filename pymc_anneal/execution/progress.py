@@ -2,7 +2,7 @@
 
 import threading
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 
@@ -21,8 +21,6 @@ from pymc_anneal.base.progress import BlockProgress, ProgressRecord
 
 # Text of a bar until its first update: what comes first is the compilation.
 _FIRST = "compiling"
-# Largest number of runs that have a row of their own.
-_MAX_ROWS = 20
 
 
 class ProgressBar:
@@ -92,38 +90,6 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         """Remove all bars."""
         for task in self._progress.task_ids:
             self._progress.remove_task(task)
-
-
-class RunsProgress:
-    """Progress of several runs: a bar for all of them, and a row for each if there are few.
-
-    Parameters
-    ----------
-    display : ProgressDisplay
-    label : str
-        Of the bar for all.
-    names : sequence of str
-        Names of the runs.
-    """
-
-    def __init__(self, display: ProgressDisplay, label: str, names: Sequence[str]) -> None:
-        self._finished, self._bar = 0, display.add_bar(label, len(names), status="")
-        shown = names if len(names) <= _MAX_ROWS else []
-        self._rows = {name: display.add_bar(name, status="waiting") for name in shown}
-
-    def begin(self, name: str) -> None:
-        """Show that a run has begun."""
-        self._show(name, 0, "running")
-
-    def finish(self, name: str, result: str) -> None:
-        """Show the result of a run, in words."""
-        self._finished += 1
-        self._show(name, 1, result)
-
-    def _show(self, name: str, completed: float, status: str) -> None:
-        if name in self._rows:
-            self._rows[name].update(completed, status)
-        self._bar.update(self._finished, "" if name in self._rows else f"{name}: {status}")
 
 
 class BlocksProgress:

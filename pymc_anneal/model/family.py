@@ -164,7 +164,7 @@ class ModelFamily:
         variables = self.compiled.variables
 
         def one(arrays: Sequence[jax.Array], x: jax.Array) -> tuple[jax.Array, ...]:
-            return tuple(map(jnp.asarray, graph(*arrays, *split_values(variables, x))))
+            return tuple(map(jnp.asarray, graph(*arrays, *split_values(variables, x)) or ()))
 
         return [v.name for v in unobserved], jax.jit(jax.vmap(one, in_axes=(None, 0)))
 

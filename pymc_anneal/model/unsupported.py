@@ -39,8 +39,8 @@ class _Unsupported(NamedTuple):
 
 _IMPROPER = "the marginal likelihood is not defined"
 _PROPER = (
-    "Give it a proper prior, for example a wide pm.Normal or pm.HalfNormal; a Bayes factor that "
-    "does not depend on the width: fractional_evidence"
+    "Give it a proper prior, for example a wide pm.Normal or pm.HalfNormal; Bayes factors that do "
+    "not depend on the width: fractional_evidence, intrinsic_bayes_factor"
 )
 
 _FREE = (

@@ -16,7 +16,7 @@ path from the mixture:
   gradients per particle for a variance of one of the log weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -69,6 +69,7 @@ def choose_mixture(
     *,
     insist: bool,
     surveyed: PilotedRun | None = None,
+    search_from: Mapping[str, np.ndarray] | None = None,
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
@@ -86,6 +87,8 @@ def choose_mixture(
         Whether to take the mixture whatever it costs.
     surveyed
         The run from the prior with a survey as its pilot. Default: a survey is made.
+    search_from
+        Values of the free variables, as :func:`sample_ais` takes them.
 
     Returns
     -------
@@ -94,7 +97,8 @@ def choose_mixture(
     """
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
     surveyed = surveyed or survey(session, prior, transition, seed_survey)
-    mixture = _fit(session, compiled, prior, surveyed, seed_fit)
+    hints = None if search_from is None else compiled.unconstrain(search_from)
+    mixture = _fit(session, compiled, prior, surveyed, seed_fit, hints)
     pilot, fitted = surveyed.pilot, mixture.fitted
     assert fitted is not None
     if mixture.objection and not insist:
@@ -131,6 +135,7 @@ def _fit(
     prior: RunCandidate,
     surveyed: PilotedRun,
     seed: np.random.SeedSequence,
+    hints: np.ndarray | None,
 ) -> RunCandidate:
     """Return the run from a mixture, with what the witnesses say that it misses."""
     pilot = surveyed.pilot
@@ -138,7 +143,7 @@ def _fit(
     particles = to_fit(pilot.position)
     further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        fit = partial(fit_to_particles, surveyed=every, further=further)
+        fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints)
         budget = pilot.evaluations
         fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, budget))
     log_ratio_to = ratio_to(fitted, compiled, surveyed)

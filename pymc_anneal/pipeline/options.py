@@ -28,6 +28,8 @@ class Options:
         Draws of the posterior for moment-averaged paths; None: the particles of a pilot.
     reverse_from : ReverseStart or None
         Start of a reverse run; None: there is none.
+    search_from : mapping of str to array, or None
+        Values of the free variables, further starts of the search for modes.
     """
 
     transition: Transition
@@ -35,6 +37,7 @@ class Options:
     path: PathChoice = field(default_factory=GeometricChoice)
     moments_from: np.ndarray | None = None
     reverse_from: ReverseStart | None = None
+    search_from: Mapping[str, np.ndarray] | None = None
 
     def fingerprint(self) -> Mapping[str, object]:
         """Return the options by name; all of them determine the result."""

@@ -22,6 +22,12 @@ def start_from_survey(session: Session, request: Request) -> Start:
     compiled.require_normalised("A reference other than the prior")
     with explaining_nan(target), explaining_infinite(target):
         choice = choose_mixture(
-            session, compiled, target.candidate(), transition, insist=insist, surveyed=surveyed
+            session,
+            compiled,
+            target.candidate(),
+            transition,
+            insist=insist,
+            surveyed=surveyed,
+            search_from=request.options.search_from,
         )
     return Start(target, transition, choice)

@@ -100,10 +100,10 @@ def savage_dickey(
     compiled = as_compiled(model)
     edge = find_edge(compiled, null)
     if edge is not None:
-        found = _densities_at_edge(idata, compiled, edge, seed_sequence(random_seed))
+        found = densities_at_edge(idata, compiled, edge, seed_sequence(random_seed))
     else:
         found = densities_at(idata, compiled, null, seed_sequence(random_seed))
-    return found.factor(_describe(null))
+    return found.factor(describe_null(null))
 
 
 class Densities(NamedTuple):
@@ -158,7 +158,7 @@ def _judged(
     return Densities(prior, posterior, verdict, draws)
 
 
-def _densities_at_edge(
+def densities_at_edge(
     idata: Container, compiled: CompiledModel, edge: Edge, seed: np.random.SeedSequence
 ) -> Densities:
     """Return the densities of prior and posterior at an edge, with respect to the variable."""
@@ -185,7 +185,8 @@ def _prior_near_edge(compiled: CompiledModel, edge: Edge, distance: float) -> fl
     return float(value[0] - edge.log_jacobian(x)[0])
 
 
-def _describe(null: Mapping[str, Any]) -> str:
+def describe_null(null: Mapping[str, Any]) -> str:
+    """Return a null in words: "effect = 0"."""
     return ", ".join(f"{name} = {np.array2string(np.asarray(v))}" for name, v in null.items())
 
 

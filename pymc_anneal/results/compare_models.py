@@ -27,7 +27,7 @@ from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_
 from pymc_anneal.results.bayes_factor import LogBayesFactor, factor_range, factor_text
 from pymc_anneal.results.decompose import decompositions
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.results.model_comparison import ModelComparison, RoundTo
 
 # Normal draws of the log evidences: the Monte Carlo error of a tail probability of 2.5 % is then
 # 0.1 %.
@@ -89,6 +89,8 @@ def compare(
     *,
     decompose: bool = False,
     models: Mapping[str, Any] | None = None,
+    reference: str | None = None,
+    round_to: RoundTo = "auto",
     warnings: bool = True,
 ) -> ModelComparison:
     """Rank models by their evidence.
@@ -101,10 +103,17 @@ def compare(
         Prior odds of the models, up to a common factor. Default: equal.
     decompose : bool
         Whether to split each log evidence into ``fit``, the posterior mean of the log likelihood,
-        minus ``information``, the Kullback-Leibler divergence of the posterior from the prior.
-        Takes results of :func:`sample_ais`, and `models`.
+        minus ``information``, the Kullback-Leibler divergence of the posterior from the prior, and
+        that by free variable (:attr:`ModelComparison.occam`). Takes results of :func:`sample_ais`,
+        and `models`.
     models : dict of str to pymc.Model or CompiledModel, optional
         The models by the names of `results`; their likelihoods are evaluated at the draws.
+    reference : str, optional
+        Name of the model against which Bayes factors are given. Default: the best one.
+    round_to : int, "auto" or "none"
+        Decimals of :attr:`ModelComparison.table`, of its text and of
+        :attr:`ModelComparison.arviz`. "auto" rounds the text to the errors and no numbers; "none"
+        rounds nothing.
     warnings : bool
         Whether to warn if the verdict is not "trust".
 
@@ -112,15 +121,17 @@ def compare(
     -------
     ModelComparison
         Its notation in text and in notebooks is a table of rank, log evidence, error, log Bayes
-        factor against the first model, probability and verdict; :attr:`ModelComparison.table` is
-        that table as numbers, :attr:`ModelComparison.details` has intervals besides. Models whose
-        evidence is not trusted have no rank and come last.
+        factor against the reference, probability and verdict; :attr:`ModelComparison.table` is
+        that table as numbers, :attr:`ModelComparison.details` has intervals besides, and
+        :attr:`ModelComparison.arviz` the names of columns that :func:`arviz.compare` has. Models
+        whose evidence is not trusted have no rank and come last.
 
     Raises
     ------
     ValueError
         There are fewer than two models, they are of different observed data, one has no finite
-        evidence, or the prior odds are not one positive number for each model.
+        evidence, the prior odds are not one positive number for each model, no model has the name
+        of the reference, or `round_to` is no number of decimals.
 
     Warns
     -----
@@ -149,6 +160,7 @@ def compare(
             f"{len(results)} of them" if isinstance(results, Mapping) else type(results).__name__
         )
         raise ValueError(f"`results` is {found}, expected a dict of at least two results by name.")
+    _check_arviz_habits(results, reference, round_to)
     log_odds = resolve_log_odds(list(results), prior_odds)
     evidences = dict(sorted(read_evidences(results).items(), key=_order))
     parts = decompositions(results, evidences, models or {}) if decompose else None
@@ -156,10 +168,26 @@ def compare(
     verdict = _verdict(evidences, best, second)
     if warnings:
         warn_unless_trusted(verdict, "comparison of models")
-    details = _details(evidences, log_odds)
-    if parts is not None:
-        details = details.join(parts)
-    return ModelComparison(details=details, verdict=verdict)
+    details = _details(evidences, log_odds, reference or best)
+    if parts is None:
+        return ModelComparison(details, verdict, reference or best, round_to)
+    details = details.join(parts[0])
+    return ModelComparison(details, verdict, reference or best, round_to, parts[1])
+
+
+def _check_arviz_habits(
+    results: Mapping[str, Any], reference: str | None, round_to: RoundTo
+) -> None:
+    """Raise if the reference is no model, or the rounding none."""
+    if reference is not None and reference not in results:
+        raise ValueError(
+            f"`reference` is {reference!r}, expected the name of a model: one of {list(results)}."
+        )
+    decimals = isinstance(round_to, int) and not isinstance(round_to, bool) and round_to >= 0
+    if not decimals and round_to not in ("auto", "none", "None"):
+        raise ValueError(
+            f"`round_to` is {round_to!r}, expected a number of decimals, 'auto' or 'none'."
+        )
 
 
 def _order(item: tuple[str, LogEvidence]) -> tuple[bool, float]:
@@ -171,10 +199,14 @@ def _is_doubtful(evidence: LogEvidence) -> bool:
     return evidence.verdict.status == "do not trust"
 
 
-def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]) -> pd.DataFrame:
+def _details(
+    evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float], reference: str
+) -> pd.DataFrame:
     """Return all columns of the table, for models in order."""
-    best = next(iter(evidences))
-    factors = [_difference(evidences, name, best) for name in evidences]
+    factors = [
+        _itself(reference) if name == reference else _difference(evidences, name, reference)
+        for name in evidences
+    ]
     rank = [pd.NA if _is_doubtful(e) else i for i, e in enumerate(evidences.values())]
     return pd.DataFrame(
         {
@@ -182,9 +214,9 @@ def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]
             "log_evidence": [e.log_evidence for e in evidences.values()],
             "mcse": [e.mcse for e in evidences.values()],
             "log_bayes_factor": [f.log_bayes_factor for f in factors],
-            "log_bayes_factor_mcse": [0.0, *(f.mcse for f in factors[1:])],
-            "log_bayes_factor_lower": [0.0, *(f.interval[0] for f in factors[1:])],
-            "log_bayes_factor_upper": [0.0, *(f.interval[1] for f in factors[1:])],
+            "log_bayes_factor_mcse": [f.mcse for f in factors],
+            "log_bayes_factor_lower": [f.interval[0] for f in factors],
+            "log_bayes_factor_upper": [f.interval[1] for f in factors],
             **_probabilities(evidences, log_odds),
             "verdict": [e.verdict.status for e in evidences.values()],
             "reasons": ["; ".join(e.verdict.reasons) for e in evidences.values()],
@@ -192,6 +224,11 @@ def _details(evidences: Mapping[str, LogEvidence], log_odds: Mapping[str, float]
         },
         index=pd.Index(list(evidences), name="model"),
     )
+
+
+def _itself(name: str) -> LogBayesFactor:
+    """Return the Bayes factor of a model against itself, which has no error."""
+    return LogBayesFactor(0.0, 0.0, (0.0, 0.0), Verdict("trust"), models=(name, name))
 
 
 def read_evidences(results: Mapping[str, Container | LogEvidence]) -> dict[str, LogEvidence]:

@@ -35,7 +35,7 @@ def plot_compare(
     axes: "Iterable[Axes] | None" = None,
     figsize: Figsize | None = None,
 ) -> np.ndarray:
-    """Plot a comparison: model probabilities, and log Bayes factors against the best model.
+    """Plot a comparison: model probabilities, and log Bayes factors against the reference.
 
     Parameters
     ----------
@@ -49,15 +49,16 @@ def plot_compare(
     Returns
     -------
     ndarray of matplotlib Axes, shape (2,)
-        Error bars are 95 % intervals; that of the first model on the right is the interval of its
-        own log evidence. Models whose evidence is not trusted are grey and hollow. A model more
-        than 20 nats below the best is marked at the edge, with its value in words.
+        Error bars are 95 % intervals; that of the reference, the best model by default, on the
+        right is the interval of its own log evidence. Models whose evidence is not trusted are grey
+        and hollow. A model more than 20 nats below the best is marked at the edge, with its value
+        in words.
     """
     table = comparison.details
     panels = make_axes(axes, figsize or (9.6, 1.4 + 0.5 * len(table)), 2)
     row = np.arange(len(table))[::-1]
     _draw_probabilities(panels[0], table, row)
-    _draw_factors(panels[1], table, row)
+    _draw_factors(panels[1], table, row, comparison.reference)
     for axis in panels:
         axis.set(ylim=(-0.6, len(table) - 0.4))
     panels[0].set_yticks(row, [_label(name, doubt) for name, doubt in _doubtful(table).items()])
@@ -83,11 +84,11 @@ def _draw_probabilities(axis: "Axes", table: pd.DataFrame, row: np.ndarray) -> N
     axis.set(xlim=(-0.02, 1.02), xlabel="posterior probability" + _remark(errors.max(), 1.04))
 
 
-def _draw_factors(axis: "Axes", table: pd.DataFrame, row: np.ndarray) -> None:
-    value = table["log_bayes_factor"].to_numpy()
+def _draw_factors(axis: "Axes", table: pd.DataFrame, row: np.ndarray, reference: str) -> None:
+    value, own = table["log_bayes_factor"].to_numpy(), table.index.get_loc(reference)
     errors = _errors(table, "log_bayes_factor")
-    errors[:, 0] = norm.ppf(0.975) * table["mcse"].iloc[0]
-    near = value >= -_FAR
+    errors[:, own] = norm.ppf(0.975) * table["mcse"].iloc[own]
+    near = value >= value[0] - _FAR
     low, high = (value - errors[0])[near].min(), (value + errors[1])[near].max()
     margin = 0.08 * (high - low) + 1e-3
     low -= margin if near.all() else 5 * margin
@@ -98,7 +99,8 @@ def _draw_factors(axis: "Axes", table: pd.DataFrame, row: np.ndarray) -> None:
             _draw_at_edge(axis, low, row[i], table.iloc[i], doubtful)
     axis.axvline(0, color="0.6", lw=0.8, zorder=0)
     remark = _remark(errors[:, near].max(), high + margin - low)
-    axis.set(xlim=(low, high + margin), xlabel="log Bayes factor against the best (nats)" + remark)
+    whom = "the best" if own == 0 else reference
+    axis.set(xlim=(low, high + margin), xlabel=f"log Bayes factor against {whom} (nats){remark}")
 
 
 def _errors(table: pd.DataFrame, name: str) -> np.ndarray:

@@ -5,6 +5,10 @@
 (Kass & Raftery 1995). The sequence ends where further models cannot matter as long as their
 probabilities go on falling: after two in a row that are below the one before, the last of them less
 probable than a given share of the best.
+
+Each run is shown the draws of the one before (`embed.py`), as further starts of the climbs that
+look for modes: what they find may get a component of the reference. Survey, witnesses and the
+counted run know nothing of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,15 +20,20 @@ import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.compare_models import compare
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.sampling.embed import embedded
 from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Models in a row that are less probable than the one before, after which the sequence may end.
 _FALLING = 2
+# Number of the child of a run's seed that embeds draws; those of its stages are the first ones.
+_OWN = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +83,7 @@ def count(
     *,
     prior: Callable[[int], float] | None = None,
     negligible: float = 1e-3,
+    share_starts: bool = True,
     random_seed: RandomSeed = None,
     **settings: Unpack[CallArguments],
 ) -> Count:
@@ -90,6 +100,10 @@ def count(
     negligible : float
         The sequence ends after two models in a row that are less probable than the one before, if
         the last is less probable than this share of the best; 0: all are run.
+    share_starts : bool
+        Whether draws of each model, with one more entry from the prior in variables that have one,
+        are starts for the search of the next one (`search_from` of :func:`sample_ais`). It needs
+        models that the search of modes takes: with gradients and without discrete variables.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         The same seed gives the same results; that of a model depends on its place.
     **settings
@@ -128,13 +142,29 @@ def count(
     results, score = dict[str, Container](), list[float]()
     seeds = seed_sequence(random_seed).spawn(len(wanted))
     for number, own, seed in zip(wanted, odds, seeds, strict=True):
-        results[str(number)] = sample_ais(build(number), random_seed=seed, **settings)
+        compiled = as_compiled(build(number))
+        before = next(reversed(results.values()), None) if share_starts else None
+        shared = _with_starts(settings, before, compiled, seed)
+        results[str(number)] = sample_ais(compiled, random_seed=seed, **shared)
         score.append(log_evidence(results[str(number)]).log_evidence + np.log(own))
         if _has_fallen(score, negligible):
             break
     run = len(score)
     comparison = compare(results, odds[:run], warnings=settings.get("warnings", True))
     return Count(results, comparison, tuple(wanted[run:]))
+
+
+def _with_starts(
+    settings: CallArguments,
+    before: Container | None,
+    compiled: CompiledModel,
+    seed: np.random.SeedSequence,
+) -> CallArguments:
+    """Return the arguments, with the draws of the model before if there are any to share."""
+    if before is None or compiled.lacking or compiled.ndim == 0 or "search_from" in settings:
+        return settings
+    starts = embedded(before, compiled, spawned(seed, _OWN))
+    return settings if starts is None else {**settings, "search_from": starts}
 
 
 def _has_fallen(score: list[float], negligible: float) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, TypedDict
 
+import numpy as np
+
 from pymc_anneal.base.contracts import Path, Transition
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.checkpoint import Checkpoint
@@ -14,7 +16,7 @@ from pymc_anneal.pipeline.choose_path import PathName
 from pymc_anneal.pipeline.choose_transition import TransitionName
 from pymc_anneal.pipeline.path_choice import PathChoice
 from pymc_anneal.pipeline.reference_argument import ReferenceName
-from pymc_anneal.pipeline.settings import Audit, OnNan, Resample, Steps
+from pymc_anneal.pipeline.settings import Audit, Discrete, OnNan, Resample, Steps
 from pymc_anneal.schedules.named import ScheduleLike
 
 
@@ -35,8 +37,10 @@ class RunArguments(TypedDict, total=False):
     block_size: int | None
     moments_from: Any
     reverse_from: Any
+    search_from: Mapping[str, np.ndarray] | None
     idata_kwargs: Mapping[str, Any] | None
     nan: OnNan
+    discrete: Discrete
     audit: Audit
 
 

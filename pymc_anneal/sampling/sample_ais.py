@@ -83,6 +83,7 @@ def sample_ais(
     model: pm.Model | CompiledModel | None = None,
     moments_from: Any = None,
     reverse_from: Any = None,
+    search_from: Mapping[str, np.ndarray] | None = None,
     idata_kwargs: Mapping[str, Any] | None = None,
     nan: OnNan = "raise",
     discrete: Discrete = "auto",
@@ -181,6 +182,10 @@ def sample_ais(
         :func:`pymc.sample`: start from its draws. "draws": from the draws of the forward run after
         further MCMC moves; the upper bound is then approximate, and blind to a mode that all
         forward particles missed.
+    search_from : dict of str to array, optional
+        Values of all free variables, shapes ``(n, ...)``, from which climbs look for modes beside
+        those from draws of the prior, where a survey does. They replace nothing, and what they find
+        is weighed.
     idata_kwargs : dict, optional
         ``log_likelihood=True`` adds the pointwise log likelihood of the posterior draws,
         ``prior=True`` as many prior draws; ``coords`` and ``dims`` extend the model's.
@@ -283,7 +288,7 @@ def sample_ais(
     check_not_resampled(backward_from, settings)
     prepared = time.perf_counter()
     given = _moment_draws(moments_from, target.compiled)
-    options = Options(kernel, reference, chosen_path, given, backward_from)
+    options = Options(kernel, reference, chosen_path, given, backward_from, search_from)
     with (
         calls_on(compiled, executor, cores) as block_executor,
         open_session(

@@ -20,7 +20,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.pickling import SharedPickle
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.verdict import EvidenceWarning, warn_unless_trusted
-from pymc_anneal.execution.progress import ProgressDisplay, RunsProgress
+from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.side_by_side import run_calls
 from pymc_anneal.execution.workers import check_executor, runs_processes
 from pymc_anneal.model.compile import CompiledModel
@@ -29,6 +29,9 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+
+# Largest number of runs that have a row of their own.
+_MAX_ROWS = 20
 
 # A model, or values of the pm.Data of a model that several share.
 Member: TypeAlias = pm.Model | CompiledModel | Mapping[str, Any]
@@ -105,12 +108,44 @@ def sample_models(
     else:
         shared["executor"], executor = executor, None
     with ProgressDisplay(progressbar) as display:
-        progress = RunsProgress(display, "Models", list(models))
+        progress = _RunsProgress(display, "Models", list(models))
         found = _run(_calls(models, model, random_seed, shared), executor, progress)
     results = {name: found[name] for name in models if name in found}
     if warn:
         _warn(results, [name for name in models if name not in found])
     return results
+
+
+class _RunsProgress:
+    """Progress of several runs: a bar for all of them, and a row for each if there are few.
+
+    Parameters
+    ----------
+    display : ProgressDisplay
+    label : str
+        Of the bar for all.
+    names : sequence of str
+        Names of the runs.
+    """
+
+    def __init__(self, display: ProgressDisplay, label: str, names: Sequence[str]) -> None:
+        self._finished, self._bar = 0, display.add_bar(label, len(names), status="")
+        shown = names if len(names) <= _MAX_ROWS else []
+        self._rows = {name: display.add_bar(name, status="waiting") for name in shown}
+
+    def begin(self, name: str) -> None:
+        """Show that a run has begun."""
+        self._show(name, 0, "running")
+
+    def finish(self, name: str, result: str) -> None:
+        """Show the result of a run, in words."""
+        self._finished += 1
+        self._show(name, 1, result)
+
+    def _show(self, name: str, completed: float, status: str) -> None:
+        if name in self._rows:
+            self._rows[name].update(completed, status)
+        self._bar.update(self._finished, "" if name in self._rows else f"{name}: {status}")
 
 
 @dataclass(frozen=True)
@@ -173,7 +208,7 @@ def _calls(
 
 
 def _run(
-    calls: Sequence[_Call], executor: Executor | None, progress: RunsProgress
+    calls: Sequence[_Call], executor: Executor | None, progress: _RunsProgress
 ) -> dict[str, Container]:
     """Return the results by name; after Ctrl-C those that are there, if there are any."""
     results: dict[str, Container] = {}

@@ -84,7 +84,7 @@ def sequential(
     >>> batches = [{"y": y[:20]}, {"y": y[20:40]}, {"y": y[40:60]}]
     >>> pymc_anneal.sequential({"effect": effect, "null": null}, batches, stop=10)
     """
-    names = _two(models)
+    names = check_two(models)
     _check_threshold("stop", stop)
     if not batches:
         raise ValueError("`batches` is empty, expected at least one dict of pm.Data.")
@@ -94,7 +94,7 @@ def sequential(
     for look in range(len(batches)):
         data = _join(batches[: look + 1])
         for name, seed in zip(names, seeds[2 * look : 2 * look + 2], strict=True):
-            compiled = _with_data(models[name], data)
+            compiled = with_data(models[name], data)
             last[name] = _run(compiled, last.get(name), seed, settings)
         rows.append(_row(last, names, _size(data)))
         if reached(pd.Series(rows[-1]), stop, names):
@@ -183,7 +183,7 @@ def design(
     ...     return {"y": rng.normal(0.5, 1.0, size=n)}
     >>> pymc_anneal.design({"effect": effect, "null": null}, simulate, n=[20, 40, 80])
     """
-    names = _two(models)
+    names = check_two(models)
     _check_threshold("threshold", threshold)
     check_count("draws", draws)
     sizes = sorted({int(size) for size in np.ravel(n)})
@@ -209,7 +209,7 @@ def _factors(
     """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
     parts = [{name: np.asarray(v)[:size] for name, v in values.items()} for values in data]
     families = [
-        ModelFamily(_with_data(models[name], parts[0]), tuple(sorted(parts[0]))) for name in names
+        ModelFamily(with_data(models[name], parts[0]), tuple(sorted(parts[0]))) for name in names
     ]
     value, mcse, untrusted = list[float](), list[float](), 0
     for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
@@ -224,7 +224,8 @@ def _factors(
     return value, mcse, untrusted
 
 
-def _two(models: Mapping[str, Any]) -> tuple[str, str]:
+def check_two(models: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of two models, or raise if there are not two."""
     if not isinstance(models, Mapping) or len(models) != 2:
         found = list(models) if isinstance(models, Mapping) else type(models).__name__
         raise ValueError(f"`models` is {found}, expected a dict of two models by name.")
@@ -249,7 +250,7 @@ def _size(data: Data) -> int:
     return max(len(values) for values in data.values())
 
 
-def _with_data(model: pm.Model, data: Data) -> CompiledModel:
+def with_data(model: pm.Model, data: Data) -> CompiledModel:
     """Compile a model with other values of its ``pm.Data``, of any number of rows."""
     check_data_names(model, data)
     copy = copy_model(model)

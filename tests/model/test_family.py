@@ -91,3 +91,12 @@ def test_models_that_cannot_share_are_compiled_one_by_one() -> None:
 def test_values_that_make_no_sense(names, values, message) -> None:
     with pytest.raises(ValueError, match=message):
         family(*names).member(values)
+
+
+def test_a_model_without_free_variables() -> None:
+    with pm.Model() as null:
+        pm.Normal("y", 0, 1, observed=pm.Data("data", np.zeros(2)))
+    member = ModelFamily(pma.compile_model(null), ("data",)).member({"data": np.ones(2)})
+    assert member.constrain(np.empty((3, 0))) == {}
+    expected = -1 - np.log(2 * np.pi)
+    assert float(member.log_terms(np.empty(0)).log_likelihood) == pytest.approx(expected)

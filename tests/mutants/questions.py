@@ -24,18 +24,77 @@ ROWS: Rows = [
         "results/decompose",
         "tests/results/test_decompose.py",
         [
-            ("_error(deviation - (weight - 1), size)", "_error(deviation, size)"),
-            ("_error(deviation - (weight - 1), size)", "_error(deviation + (weight - 1), size)"),
-            ("* log_weight.shape[1] / count", ""),
+            ("gained = fit - (weights.weight - 1)", "gained = fit"),
+            ("gained = fit - (weights.weight - 1)", "gained = fit + (weights.weight - 1)"),
+            ("return total * self.weight.shape[1] / draws", "return total"),
             (
-                "np.add.at(total, (np.arange(len(number))[:, None], number), value)",
-                "total[np.arange(len(number))[:, None], number] = value",
+                "np.add.at(total, (rows, self.number), value.reshape(chains, draws))",
+                "total[rows, self.number] = value.reshape(chains, draws)",
             ),
             (
-                "units = influence.reshape(len(influence), -1, size).sum(axis=2)",
+                "units = influence.reshape(len(influence), -1, self.size).sum(axis=2)",
                 "units = influence.reshape(len(influence), -1, 1).sum(axis=2)",
             ),
         ],
+    ),
+    (
+        "results/occam",
+        "tests/results/test_occam.py",
+        [
+            ("influence = log_prior + volume + (square - d) / 2", "influence = log_prior + volume"),
+            ("degrees = n - 1 - np.arange(d)", "degrees = n - np.arange(d)"),
+            ("[t.sum() + missing_constants", "[t.mean() + missing_constants"),
+            ("if variable.discrete or ess <= d + 1:", "if ess <= d + 1:"),
+        ],
+    ),
+    (
+        "results/model_comparison",
+        "tests/results/test_arviz_habits.py",
+        [
+            ('("p_worse", -1) if', '("p_worse", 1) if'),
+            ('"se": details["mcse"],', '"se": error,'),
+            ("against = bool(known[self.reference])", "against = True"),
+        ],
+    ),
+    (
+        "sampling/intrinsic_bayes_factor",
+        "tests/sampling/test_intrinsic_bayes_factor.py",
+        [
+            (
+                "b.log_evidence - a.log_evidence for a, b",
+                "a.log_evidence - b.log_evidence for a, b",
+            ),
+            ("between = left_out * r.var(ddof=1) / len(r)", "between = 0 * r.var(ddof=1) / len(r)"),
+            ("float(np.sqrt(noisy.var() + left_out * again.var()))", "float(noisy.std())"),
+            ("left_out * (weight * len(r)).var(ddof=1)", "(weight * len(r)).var(ddof=1)"),
+        ],
+    ),
+    (
+        "sampling/embed",
+        "tests/sampling/test_embed.py",
+        [
+            ("old = old * (1 - entry)", "pass"),
+            ("& ~placed", ""),
+            ("best = np.argsort(-height)", "best = np.argsort(height)"),
+        ],
+    ),
+    (
+        "adaptation/peaks",
+        "tests/sampling/test_embed.py::test_hints_are_starts_of_the_search",
+        [("if search.hints is not None:", "if search.hints is None and False:")],
+    ),
+    (
+        "posthoc/plot_bf",
+        "tests/posthoc/test_plot_bf.py",
+        [
+            ("d.log_mean - change", "d.log_mean + change"),
+            ("change = 0.0 if column is None else", "change = 0.0 if True else"),
+        ],
+    ),
+    (
+        "nested/to_plots",
+        "tests/nested/test_to_plots.py",
+        [("log_mass = log_z - np.log(n) - log_l", "log_mass = log_z - log_l")],
     ),
     (
         "sampling/robustness",

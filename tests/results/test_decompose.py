@@ -84,7 +84,7 @@ def scores(repetitions: int) -> dict[str, np.ndarray]:
     rows = []
     for seed in range(repetitions):
         idata, evidence = importance_run(seed)
-        found = decompose("model", idata, MODEL, evidence)
+        found, _ = decompose("model", idata, MODEL, evidence)
         fit, information = found.fit - exact_fit(2), found.information - exact_information(2)
         naive = np.sqrt(COLUMNS / 2 / 1000)  # the log likelihood is about -chi-squared / 2
         rows.append(
@@ -137,12 +137,13 @@ def test_compare(runs) -> None:
 def test_resampled_populations() -> None:
     """Particles that share ancestors count as one."""
     idata, evidence = importance_run(0)
-    alone = decompose("model", idata, MODEL, evidence)
+    alone, _ = decompose("model", idata, MODEL, evidence)
     annealing = group(idata, "annealing").assign_coords(
         population=("particle", np.arange(400) // 400)
     )
     others = {name: group(idata, name) for name in ("posterior", "sample_stats")}
-    together = decompose("model", container({**others, "annealing": annealing}), MODEL, evidence)
+    joined = container({**others, "annealing": annealing})
+    together, _ = decompose("model", joined, MODEL, evidence)
     assert together.fit == alone.fit
     assert together.fit_mcse != pytest.approx(alone.fit_mcse, rel=0.05)
 

@@ -47,6 +47,9 @@ class TestTTest:
         exact = [jzs.log_bayes_factor(r) for r in SCALES]
         error = rows["log_bayes_factor"].to_numpy() - exact
         assert (np.abs(error) < 4 * rows["log_bayes_factor_mcse"]).all()
+        other = [jzs.log_bayes_factor(1.3 * r) for r in SCALES]  # the curve of other scales
+        wrong = rows["log_bayes_factor"].to_numpy() - other
+        assert (np.abs(wrong) > 4 * rows["log_bayes_factor_mcse"]).sum() >= 5
         assert (rows["log_bayes_factor_mcse"] < 0.05).all()
         assert (rows["verdict"] == "trust").sum() >= 9  # the smallest scale is at the limit
         assert (rows["draws_at"] == np.sqrt(0.5)).all()
