@@ -21,7 +21,6 @@ from typing import Any
 import jax
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
@@ -49,6 +48,7 @@ from pymc_anneal.model.unsupported import check_supported, explain_unnormalised
 from pymc_anneal.model.variables import (
     Array,
     FreeVariable,
+    check_values,
     join_values,
     locate_variables,
     split_values,
@@ -200,26 +200,12 @@ class CompiledModel:
         ValueError
             A free variable is missing, or has another number of dimensions than in the model.
         """
-        rows = [self._check_values(rv, values) for rv in self.model.free_RVs]
+        rows = [check_values(rv, values) for rv in self.model.free_RVs]
         return join_values(self._unconstrain(*rows), len(rows[0]) if rows else 0)
 
     @cached_property
     def _unconstrain(self) -> RowFunction:
         return map_transforms(self.model, self._data)
-
-    def _check_values(self, rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        if rv.name not in values:
-            raise ValueError(
-                f"Variable '{rv.name}' of the model is not among {sorted(values)}: the draws are "
-                "of another model, or it was left out (`var_names`)."
-            )
-        value = np.asarray(values[rv.name])
-        if value.ndim != rv.ndim + 1:
-            raise ValueError(
-                f"Variable '{rv.name}' has {value.ndim - 1} dimensions in the draws and "
-                f"{rv.ndim} in the model."
-            )
-        return value.astype(rv.type.dtype)
 
     def split(self, x: Array) -> list[Array]:
         """Cut a vector, shape ``(d,)``, into values of the free variables."""

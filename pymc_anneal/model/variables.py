@@ -2,12 +2,13 @@
 
 import math
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import jax
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from pymc_anneal.model.discrete_support import Bounds, find_finite_support
 
@@ -76,3 +77,25 @@ def join_values(values: Sequence[np.ndarray], n: int) -> np.ndarray:
     """Join values of the free variables, shapes ``(n, ...)``, to vectors, shape ``(n, d)``."""
     flat = [v.reshape(n, math.prod(v.shape[1:])) for v in values]
     return np.concatenate([np.empty((n, 0)), *flat], axis=1).astype(np.float64)
+
+
+def check_values(rv: pt.TensorVariable, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values of a free variable, shape ``(n, ...)``, in its type.
+
+    Raises
+    ------
+    ValueError
+        They are missing, or have another number of dimensions than the variable.
+    """
+    if rv.name not in values:
+        raise ValueError(
+            f"Variable '{rv.name}' of the model is not among {sorted(values)}: the draws are "
+            "of another model, or it was left out (`var_names`)."
+        )
+    value = np.asarray(values[rv.name])
+    if value.ndim != rv.ndim + 1:
+        raise ValueError(
+            f"Variable '{rv.name}' has {value.ndim - 1} dimensions in the draws and "
+            f"{rv.ndim} in the model."
+        )
+    return value.astype(rv.type.dtype)

@@ -215,9 +215,52 @@ ROWS: Rows = [
         "model/separate_terms",
         "tests/model/test_separate_terms.py tests/transitions/test_by_class.py",
         [
+            ("bool(leaf.output)", "False"),
+        ],
+    ),
+    (
+        "model/summands",
+        "tests/model/test_separate_terms.py tests/model/test_sum_out.py",
+        [
             ("joined = several.T @ several > 0", "joined = several.T @ several > 1"),
             ("((), (-1.0,))", "((), ())"),
             ("(*factors, float(factor.val))", "factors"),
+        ],
+    ),
+    (
+        "model/elimination",
+        "tests/model/test_elimination.py",
+        [
+            ("zero = (logs == -jnp.inf).any(axis=-1)", "zero = (logs == -jnp.inf).all(axis=-1)"),
+            ("and j not in blocked", ""),
+            ("blocked.update(around[j])", "pass"),
+            ("and sizes[j] == sizes[order[0]]", ""),
+            ("int(np.prod(shape[i + 1 :]))", "int(np.prod(shape[i:]))"),
+            ("zip(reversed(self.rounds), reversed(scores)", "zip(self.rounds, scores"),
+            ("if read > MOST_READ:", "if False:"),
+        ],
+    ),
+    (
+        "model/summation",
+        "tests/model/test_sum_out.py",
+        [
+            ("finite = x != zero", "finite = x == x"),
+            ("joint - jnp.where(possible, log_prior, 0.0)", "joint"),
+            ("None if others.any() else _OTHERS", "_OTHERS"),
+            ("np.minimum(steps[:, colour], sizes - 1)", "steps[:, colour]"),
+            ("entries = np.flatnonzero(often == often.max())", "entries = np.flatnonzero(often)"),
+            ("jax.ensure_compile_time_eval()", "jax.enable_x64(True)"),
+        ],
+    ),
+    (
+        "model/sum_out",
+        "tests/model/test_sum_out.py tests/sampling/test_discrete_summed_out.py",
+        [
+            ("if summation.prior is not None and len(cut):", "if False:"),
+            ("factor = 2 if variable.name in self._cut else 1", "factor = 1"),
+            ("return super().sample_prior(seed, draws)[:, self._kept]", "return super().sample_prior(seed, draws)"),
+            ("hashlib.sha256(position.tobytes())", "hashlib.sha256(b'')"),
+            ("found[:, at_rest].sum(axis=1) + sum(constants)", "found.sum(axis=1)"),
         ],
     ),
     (

@@ -209,7 +209,7 @@ ROWS: Rows = [
     (
         "results/model_comparison",
         "tests/results/test_compare_models.py::TestForms",
-        [('if trusted else "-"', 'if True else "-"')],
+        [('if every else "-"', 'if True else "-"')],
     ),
     (
         "model/notes",

@@ -26,7 +26,7 @@ ROWS: Rows = [
         [
             ("gained = fit - (weights.weight - 1)", "gained = fit"),
             ("gained = fit - (weights.weight - 1)", "gained = fit + (weights.weight - 1)"),
-            ("return total * self.weight.shape[1] / draws", "return total"),
+            ("total *= self.weight.shape[1] / draws", "pass"),
             (
                 "np.add.at(total, (rows, self.number), value.reshape(chains, draws))",
                 "total[rows, self.number] = value.reshape(chains, draws)",
@@ -53,7 +53,7 @@ ROWS: Rows = [
         [
             ('("p_worse", -1) if', '("p_worse", 1) if'),
             ('"se": details["mcse"],', '"se": error,'),
-            ("against = bool(known[self.reference])", "against = True"),
+            ("trusted = bool(known[self.reference]), ", "trusted = True, "),
         ],
     ),
     (
