@@ -16,7 +16,7 @@ import hashlib
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -137,6 +137,7 @@ class SummedModel(CompiledModel):
         factor = 2 if variable.name in self._cut else 1
         return [(low, factor * high) for low, high in variable.support or ()]
 
+    @double_precision
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term is NaN at a position, beside values of what is summed out."""
         table = np.asarray(self._summation.tabulate(jnp.asarray(position))[0])
@@ -171,18 +172,20 @@ class SummedModel(CompiledModel):
         keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
         words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
         rows = np.concatenate([position, words], axis=1)
-        return self._join(position, map_batches(self._draw, rows, _BATCH))
+        return self._join(position, map_batches(_drawing(self._summation), rows, _BATCH))
 
-    @cached_property
-    def _draw(self) -> Callable[[np.ndarray], jax.Array]:
-        # Arguments: XLA would take long to evaluate what depends on constants alone.
-        values = jnp.asarray(self._summation.values, float)
 
-        def draw(values: jax.Array, row: jax.Array) -> jax.Array:
-            key = jax.random.wrap_key_data(row[self.ndim :].astype(jnp.uint32))
-            return self._summation.draw(row[: self.ndim], key, values)
+@lru_cache(maxsize=4)
+def _drawing(summation: Summation) -> Callable[[np.ndarray], jax.Array]:
+    """Return the compiled function that draws z for rows of x and the words of a key."""
+    # An argument: XLA would take long to evaluate what depends on constants alone.
+    values, ndim = jnp.asarray(summation.values, float), summation.ndim
 
-        return partial(jax.jit(jax.vmap(draw, in_axes=(None, 0))), values)
+    def draw(values: jax.Array, row: jax.Array) -> jax.Array:
+        key = jax.random.wrap_key_data(row[ndim:].astype(jnp.uint32))
+        return summation.draw(row[:ndim], key, values)
+
+    return partial(jax.jit(jax.vmap(draw, in_axes=(None, 0))), values)
 
 
 def sum_out(compiled: CompiledModel) -> CompiledModel:
@@ -330,6 +333,9 @@ def _build(
 def _check(model: SummedModel, compiled: CompiledModel) -> None:
     """Raise unless the terms add up to the density at draws of the prior, and have gradients."""
     draws, summation = compiled.sample_prior(np.random.SeedSequence(1), _TRIED), model._summation
+    x = draws[:, model._kept]
+    # The likelihood of all draws of the prior may be zero; that of these is not, if any is not.
+    draws = np.concatenate([draws, model._complete(x)])
     x, z = draws[:, model._kept], draws[:, model._own].astype(int)
     tables, constants = _at_low_cost(jax.vmap(summation.tabulate), x)
     at_rest = summation.terms.depends.any(axis=1)

@@ -95,7 +95,9 @@ class TestDiscreteVariables:
     )
     def test_references(self, reference) -> None:
         with pytest.raises(NotImplementedError, match="'z' is discrete.*prior as reference"):
-            pma.sample_ais(model=discrete_model(), reference=reference, progressbar=False)
+            pma.sample_ais(
+                model=discrete_model(), discrete="sample", reference=reference, progressbar=False
+            )
 
     @pytest.mark.parametrize("call", [pma.fit_reference, pma.bridge_evidence])
     def test_fits(self, call) -> None:

@@ -24,7 +24,8 @@ QUICK = {"draws": 250, "chains": 2, "random_seed": 1, "progressbar": False, "war
 
 
 def run(model: pm.Model | None = None, **settings):
-    return pma.sample_ais(model=model or indicators.build(), **{**QUICK, **settings})
+    moved = {"discrete": "sample", **QUICK}
+    return pma.sample_ais(model=model or indicators.build(), **{**moved, **settings})
 
 
 def without_joint_moves(model: pm.Model) -> pma.Composition:
