@@ -124,6 +124,7 @@ ROWS: Rows = [
         "tests/evidence/test_heavy_tail.py tests/results/test_container.py",
         [
             ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
+            ("_INFINITE_SKEWNESS, _LARGEST = 1 / 3, 0.95", "_INFINITE_SKEWNESS, _LARGEST = 0.5, 0.95"),
             ("(1 - min(k, _LARGEST)) * mean", "(1 + min(k, _LARGEST)) * mean"),
         ],
     ),
