@@ -126,7 +126,7 @@ def _advance(climbs: _Climbs, function: ValueAndSlope, scale: np.ndarray) -> Non
     _remember(climbs, rises, proposal - climbs.position, climbs.slope - slope)
     climbs.position[rises], climbs.value[rises] = proposal[rises], value[rises]
     climbs.slope[rises] = slope[rises]
-    climbs.direction[rises] = _direction(climbs, scale)[rises]
+    climbs.direction[rises] = _direction(climbs, scale, rises)
     climbs.length[rises] = _length(scale, climbs.direction)[rises]
 
 
@@ -138,26 +138,28 @@ def _remember(climbs: _Climbs, rises: np.ndarray, move: np.ndarray, change: np.n
         memory[0, kept] = new[kept]
 
 
-def _direction(climbs: _Climbs, scale: np.ndarray) -> np.ndarray:
-    """Return the directions of L-BFGS by the recursion of two loops, shape ``(n, d)``."""
-    curvature = (climbs.moves * climbs.changes).sum(axis=2)
+def _direction(climbs: _Climbs, scale: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Return the directions of some climbs by the recursion of two loops of L-BFGS."""
+    moves, changes, slope = climbs.moves[:, of], climbs.changes[:, of], climbs.slope[of]
+    curvature = (moves * changes).sum(axis=2)
     inverse = np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > 0)
-    slope, alphas = climbs.slope.copy(), list[np.ndarray]()
-    for move, change, rho in zip(climbs.moves, climbs.changes, inverse, strict=True):
+    alphas = list[np.ndarray]()
+    for move, change, rho in zip(moves, changes, inverse, strict=True):
         alphas.append(rho * (move * slope).sum(axis=1))
         slope -= alphas[-1][:, None] * change
+    first = _first_curvature(changes[0], scale, curvature[0])
     direction: np.ndarray
-    direction = _precondition(scale, slope) * _first_curvature(climbs, scale, curvature)[:, None]
+    direction = _precondition(scale, slope) * first[:, None]
     for i in reversed(range(_MEMORY)):
-        beta = inverse[i] * (climbs.changes[i] * direction).sum(axis=1)
-        direction += (alphas[i] - beta)[:, None] * climbs.moves[i]
+        beta = inverse[i] * (changes[i] * direction).sum(axis=1)
+        direction += (alphas[i] - beta)[:, None] * moves[i]
     return direction
 
 
-def _first_curvature(climbs: _Climbs, scale: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+def _first_curvature(change: np.ndarray, scale: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return the factor on the preconditioner that fits the last step, shape ``(n,)``."""
-    own = (climbs.changes[0] * _precondition(scale, climbs.changes[0])).sum(axis=1)
-    factor: np.ndarray = np.divide(curvature[0], own, out=np.ones_like(own), where=own > 0)
+    own = (change * _precondition(scale, change)).sum(axis=1)
+    factor: np.ndarray = np.divide(curvature, own, out=np.ones_like(own), where=own > 0)
     return factor
 
 

@@ -24,6 +24,9 @@ MAX_DISAGREEMENT = 4.0
 # Largest weight, in units of the mean weight, of weights that are nearly even.
 _EVEN_WEIGHTS = 2.0
 
+# Ratio of two estimates of the variance of log weights from which on these are not normal.
+_CLUSTERS = 2.0
+
 # Interquartile range of a standard normal variable.
 _IQR_OF_NORMAL = 1.349
 
@@ -56,7 +59,11 @@ def log_weight_variance(log_weight: np.ndarray) -> float:
     With perfect transitions the log weights are about normal (Neal 2001), and ``S`` is then their
     variance. A small ``S`` is estimated from the effective sample size and a large one from the
     quartiles. The larger of the two estimates is returned, so that neither a few particles of
-    negligible weight nor a right tail that was missed distort it.
+    negligible weight nor a right tail that was missed distort it. Where quartiles give more than
+    twice as much though the tail of the weights is light, they lie in two clusters of particles,
+    such as those in a spike and those that have stayed in the slab, whose distance no longer run
+    shortens: the effective sample size decides alone. (512 normal log weights of variance 0.5 to 4:
+    taken for clusters in 2 of 300 samples.)
 
     Parameters
     ----------
@@ -77,7 +84,10 @@ def log_weight_variance(log_weight: np.ndarray) -> float:
     if finite.size < 2:
         return float("inf")
     by_ess = np.log(finite.size / effective_sample_size(finite))
-    return float(max(by_ess, median_and_robust_sd(finite)[1] ** 2))
+    by_quartiles = median_and_robust_sd(finite)[1] ** 2
+    if by_quartiles > _CLUSTERS * by_ess and weight_pareto_k(finite) <= MAX_PARETO_K:
+        return float(by_ess)
+    return float(max(by_ess, by_quartiles))
 
 
 def median_and_robust_sd(values: np.ndarray) -> tuple[float, float]:

@@ -52,6 +52,8 @@ class Values(NamedTuple):
         Traceback of the first exception; "" if there was none.
     seconds : float
         Time that the calls took.
+    each : float
+        Median time of a point: of calls that are short, other programs interrupt few.
     """
 
     rows: list[list[np.ndarray] | None]
@@ -59,6 +61,7 @@ class Values(NamedTuple):
     failures: int = 0
     error: str = ""
     seconds: float = 0.0
+    each: float = np.inf
 
 
 @dataclass(eq=False)
@@ -78,8 +81,8 @@ class Calls:
     seconds : float
         Time that the calls took, of all workers together.
     fastest : float
-        Least time that a point took, the same wherever the calls are made; infinite before the
-        first.
+        Least median time of a point in a batch, the same wherever the calls are made and however
+        busy the machine is; infinite before the first.
     error : str
         Traceback of the first exception; "" if there was none.
     """
@@ -117,7 +120,7 @@ class Calls:
         self.seconds += values.seconds
         self.error = self.error or values.error
         if values.rows and all(row is not None for row in values.rows):
-            self.fastest = min(self.fastest, values.seconds / len(values.rows))
+            self.fastest = min(self.fastest, values.each)
 
 
 def compile_graph(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> HostFunction:
@@ -221,7 +224,8 @@ class Evaluator:
         if not self._is_compared and not self._agrees(points, rows):
             self._batched = None
             return _evaluate_singly(self._single, points)
-        return Values(rows, calls=1, seconds=time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        return Values(rows, calls=1, seconds=seconds, each=seconds / len(finite))
 
     def _agrees(self, points: list[Point], rows: list[list[np.ndarray] | None]) -> bool:
         """Compare values of a batch with those of single calls; warn if they differ."""
@@ -253,15 +257,17 @@ def _is_finite(point: Point) -> bool:
 
 
 def _evaluate_singly(function: HostFunction, points: list[Point]) -> Values:
-    begin, first, failures, calls = time.perf_counter(), "", 0, 0
+    begin, first, failures, times = time.perf_counter(), "", 0, list[float]()
     rows: list[list[np.ndarray] | None] = [None] * len(points)
     for i, point in enumerate(points):
         if not _is_finite(point):
             continue
-        calls += 1
+        start = time.perf_counter()
         try:
             rows[i] = function(*point)
         except Exception:  # Of any class: a black box may raise whatever it likes.
             failures += 1
             first = first or traceback.format_exc()
-    return Values(rows, calls, failures, first, time.perf_counter() - begin)
+        times.append(time.perf_counter() - start)
+    seconds, each = time.perf_counter() - begin, float(np.median(times)) if times else np.inf
+    return Values(rows, len(times), failures, first, seconds, each)

@@ -173,7 +173,8 @@ def say_what_was_not_examined(
         return f"a mode that the survey passed by may be missed: {compiled.ndim} dimensions"
     if levels is None:
         return (
-            "a mode that the survey passed by may be missed: no second derivatives to search with"
+            "a mode that the survey passed by may be missed: no second derivatives to search with, "
+            "and levels, predicted to take more than seconds, only by audit='levels'"
         )
     if not levels.complete:
         return f"a mode may be missed: levels ended unfinished at {levels.evaluations} evaluations"

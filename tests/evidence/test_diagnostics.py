@@ -81,6 +81,20 @@ class TestLogWeightVariance:
         log_weight = np.random.default_rng(4).normal(0, 10.0, size=1000)
         assert log_weight_variance(log_weight) == pytest.approx(100, rel=0.3)
 
+    def test_a_cluster_far_below_counts_as_lost_particles(self) -> None:
+        """No longer run shortens the way between them, which quartiles would take for noise."""
+        rng = np.random.default_rng(5)
+        log_weight = np.r_[rng.normal(0, 0.3, 200), rng.normal(-8, 1, 300)]
+        assert log_weight_variance(log_weight) == pytest.approx(np.log(500 / 200), abs=0.15)
+        assert log_weight_variance(log_weight + 2.0) == pytest.approx(
+            log_weight_variance(log_weight), rel=1e-9
+        )
+
+    def test_clusters_with_a_heavy_tail_do_not(self) -> None:
+        rng = np.random.default_rng(5)
+        log_weight = np.r_[rng.normal(0, 4.0, 200), rng.normal(-30, 1, 300)]
+        assert log_weight_variance(log_weight) > 100
+
     def test_zero_weights_are_left_out(self) -> None:
         log_weight = np.r_[np.zeros(50), np.full(50, -np.inf)]
         assert log_weight_variance(log_weight) == pytest.approx(0, abs=1e-12)

@@ -339,6 +339,7 @@ ROWS: Rows = [
         [
             ("direction += (alphas[i] - beta)", "direction += (alphas[i] + beta)"),
             ("slope @ scale @ scale.T if", "slope @ scale.T @ scale if"),
+            ("climbs.slope[of]", "climbs.slope[: of.sum()]"),
         ],
     ),
     (

@@ -1,5 +1,7 @@
 """Multilevel splitting beside a survey, the argument `audit`, and what was not examined."""
 
+import time
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,7 +13,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.host_calls import Calls, Values
+from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
 from pymc_anneal.pipeline import audit, split_levels
 
 # Centres and scales of a wide and a narrow mode, and the share of the wide one.
@@ -111,9 +113,24 @@ def test_slow_calls_elsewhere_do_not_decide() -> None:
     """The first calls of a worker compile, and those of many wait for each other."""
     calls = Calls()
     row = [np.zeros(1)]
-    for seconds, rows in ((2.0, [row]), (0.002, [row, row]), (0.0, [None]), (0.0, [])):
-        calls.add(Values(rows, seconds=seconds))
+    for each, rows in ((2.0, [row]), (0.001, [row, row]), (0.0, [None]), (0.0, [])):
+        calls.add(Values(rows, each=each))
     assert calls.fastest == pytest.approx(0.001)
+
+
+def test_interrupted_calls_do_not_decide() -> None:
+    """On a busy machine some calls of a batch wait for a time slice; the others tell."""
+    asked = iter(range(20))
+
+    def black_box(x: np.ndarray) -> list[np.ndarray]:
+        if next(asked) % 4 == 0:
+            time.sleep(0.02)
+        return [x]
+
+    values = _evaluate_singly(black_box, [(np.zeros(1),)] * 20)
+    assert values.calls == 20
+    assert values.seconds > 0.1
+    assert values.each < 0.005
 
 
 class TestArgument:
