@@ -1,7 +1,7 @@
 """Radon in 919 houses of 85 counties of Minnesota: from complete pooling to varying slopes.
 
-The logarithm of the radon of house `i` in county `j`, measured on floor `x_i` (0: basement, 1: first
-floor), with the logarithm `u_i` of the uranium in the soil:
+The logarithm of the radon of house `i` in county `j`, measured on floor `x_i` (0: basement, 1:
+first floor), with the logarithm `u_i` of the uranium in the soil:
 
     y_i ~ N(a + b x_i + g u_i, sigma),  sigma ~ HalfNormal(1),  coefficients ~ N(0, 10),
 
