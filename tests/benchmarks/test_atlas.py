@@ -344,7 +344,9 @@ def test_families_are_compared() -> None:
     )
     found = families.compare(rows, names).table
     assert list(found.index) == [high, low]
-    assert found["probability"].to_numpy() == pytest.approx([0.75, 0.25], abs=1e-4)  # rows have four digits
+    assert found["probability"].to_numpy() == pytest.approx(
+        [0.75, 0.25], abs=1e-4
+    )  # rows have four digits
     assert doubted in families.as_html(rows)
     assert families.compare(rows[:1], names) is None
 
