@@ -2,8 +2,8 @@
 
     python -m benchmarks.atlas.page
 
-`docs/atlas/table.html` and `samplers.html` have summaries and tables, `atlas.png` the figure, and
-`log_evidences.json` the values in the format of posteriordb's summary statistics.
+`docs/atlas/table.html`, `families.html` and `samplers.html` have summaries and tables, `atlas.png`
+the figure, and `log_evidences.json` the values in the format of posteriordb's summary statistics.
 """
 
 import html
@@ -15,7 +15,7 @@ import numpy as np
 
 from scipy import stats
 
-from benchmarks.atlas import campaign, table
+from benchmarks.atlas import campaign, families, table
 from benchmarks.atlas.registry import POSTERIORS
 
 DOCS = Path(__file__).parents[2] / "docs" / "atlas"
@@ -44,6 +44,7 @@ def texts() -> dict[str, str]:
     rows, targets = complete(table.rows_of(records)), table.rows_of(others)
     return {
         "table.html": page(rows, records),
+        "families.html": families.as_html(first_seeds(rows)),
         "samplers.html": about(targets, others) + table_of(targets, "samplers-table") + SCRIPT,
         "log_evidences.json": as_json(rows, records),
     }
@@ -58,6 +59,11 @@ def complete(rows: list[dict]) -> list[dict]:
         if name not in ran
     ]
     return sorted(rows + empty, key=lambda row: table.in_registry((row["model"], row["seed"])))
+
+
+def first_seeds(rows: list[dict]) -> list[dict]:
+    """Return the first row of each posterior."""
+    return list({row["model"]: row for row in reversed(rows)}.values())
 
 
 # Table
@@ -145,7 +151,7 @@ def numbers(rows: list[dict], column: str) -> np.ndarray:
 
 
 def picture(rows: list[dict], file: Path) -> None:
-    """Draw the errors in joint errors, and the seconds against the dimensions."""
+    """Draw the errors in joint errors, and the CPU seconds against the dimensions."""
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
@@ -158,9 +164,9 @@ def picture(rows: list[dict], file: Path) -> None:
     left.set(xlabel="posteriors, sorted", ylabel="difference from the known value\n(joint errors)")
     left.legend(frameon=False)
     for call, marker in (("cold", "o"), ("warm", "x")):
-        pairs = [(r["dims"], r[f"{call}_seconds"]) for r in rows if r[f"{call}_seconds"] != ""]
+        pairs = [(r["dims"], r[f"{call}_cpu"]) for r in rows if r[f"{call}_cpu"] != ""]
         right.loglog(*zip(*pairs, strict=True), marker, ms=4, label=f"{call} call")
-    right.set(xlabel="dimensions", ylabel="seconds")
+    right.set(xlabel="dimensions", ylabel="CPU seconds")
     right.legend(frameon=False)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

@@ -139,8 +139,8 @@ SHOWN = {
     "bridge": "bridge",
     "bridge_z": "z",
     "evaluations": "evaluations",
-    "cold_seconds": "cold s",
-    "warm_seconds": "warm s",
+    "cold_cpu": "cold CPU s",
+    "warm_cpu": "warm CPU s",
     "worst_mean": "mean",
     "worst_sd": "sd",
     "verdict": "verdict",
@@ -161,14 +161,14 @@ def as_markdown(rows: list[dict], records: list[dict]) -> str:
 
 def measured(records: list[dict]) -> str:
     """Return dates, versions and machine of the records, as a sentence."""
-    names = ("pymc_anneal", "pymc", "jax", "python", "cores", "machine")
-    values = {n: sorted({str(r["on"][n]) for r in records}) for n in names}
+    names = ("pymc_anneal", "commit", "pymc", "jax", "python", "cores", "machine")
+    values = {n: sorted({str(r["on"].get(n, "unknown")) for r in records}) for n in names}
     dates = sorted({r["on"]["date"] for r in records})
     loads = [r["on"]["load"] for r in records]
     what = ", ".join(f"{n} {' and '.join(v)}" for n, v in values.items())
     return (
-        f"Measured {dates[0]} to {dates[-1]}: {what}; load of the machine {min(loads)} to "
-        f"{max(loads)}."
+        f"Measured {dates[0]} to {dates[-1]}: {what}. Load of the machine {min(loads)} to "
+        f"{max(loads)}, on which other work ran: times are CPU seconds, of all threads."
     )
 
 

@@ -27,7 +27,7 @@ from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peak_mass import Peak
-from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, ROUND_CALLS, Search, candidates, climb
+from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
 from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
@@ -53,8 +53,8 @@ _DRAWS_PER_PARTICLE = 4
 _SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 50_000
 # Least number of climbs from the prior at a time.
 _LEAST_STARTS = 32
-# Evaluations of the survey from which there are further rounds of climbs from the prior, which
-# together take at most as many but for the first one, and the largest number of rounds.
+# Evaluations of the survey for each further round of climbs from the prior, which takes at most as
+# many, and the largest number of rounds.
 _PER_ROUND, _MOST_ROUNDS = 50_000, 16
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
@@ -133,12 +133,10 @@ def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Sear
     dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
     least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
-    starts = max(particles * dimensions // all_, _LEAST_STARTS)
-    affordable = max(effort // (ROUND_CALLS * starts), 1)
     return Search(
         draws=int(np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)),
-        starts=starts,
-        rounds=min(effort // _PER_ROUND, affordable, _MOST_ROUNDS),
+        starts=max(particles * dimensions // all_, _LEAST_STARTS),
+        rounds=min(effort // _PER_ROUND, _MOST_ROUNDS),
         branches=compiled.branches,
         evaluations=effort,
     )

@@ -9,9 +9,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation import peaks
-from pymc_anneal.adaptation.fit_mixture import fit_mixture, search_of
-from pymc_anneal.adaptation.peaks import ROUND_CALLS, Search, climb, draw_near_centres
+from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 
@@ -90,33 +89,6 @@ def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
     )
     # The level with which the ends are compared is evaluated at each particle.
     assert (thrice > once + len(particles)) == more
-
-
-@pytest.mark.parametrize(("surveyed", "rounds"), [(40_000, 0), (60_000, 1), (900_000, 12)])
-def test_further_rounds_take_at_most_what_the_survey_took(surveyed, rounds) -> None:
-    class Model:
-        ndim, unimodal_columns, branches = 60, (), None
-
-    search = search_of(Model(), 320, surveyed)  # type: ignore[arg-type]
-    assert search.rounds == rounds
-    assert rounds < 2 or search.rounds * ROUND_CALLS * search.starts <= surveyed
-
-
-def test_a_round_takes_the_calls_that_are_counted(monkeypatch) -> None:
-    """Climbs that rise for ever, as in wide priors far from the data."""
-    calls = []
-
-    def climb_for_ever(function, start, scale, max_calls):
-        calls.append(len(start) * max_calls)
-        return start, np.full(len(start), -np.inf)
-
-    monkeypatch.setattr(peaks, "climb_together", climb_for_ever)
-    seeds = np.random.SeedSequence(4).spawn(2)
-    target, starts = TargetDensity(PATH, 256), 256
-    search = replace(SEARCH, rounds=2, starts=starts)
-    fit_mixture(target, slab_draws(seeds[0], 256), prior_draws, seeds[1], search)
-    first, more, *rounds = calls[:6]
-    assert sum(rounds) == 2 * ROUND_CALLS * starts
 
 
 def test_the_search_is_counted() -> None:

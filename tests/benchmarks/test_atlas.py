@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from benchmarks.atlas import campaign, moments, page, stored, table
+from benchmarks.atlas import campaign, families, moments, page, stored, table
 from benchmarks.atlas.registry import ALL, POSTERIORS, TABLE
 from benchmarks.atlas.samplers import TARGETS
 
@@ -271,11 +271,19 @@ def test_rows_of_the_file_are_not_run_again(tmp_path: Path) -> None:
 def test_what_ended_before_the_limit_is_kept(tmp_path: Path, monkeypatch) -> None:
     program = 'import time; print(\'{"call": "cold", "value": 1}\', flush=True); time.sleep(60)'
     monkeypatch.setattr(campaign, "command", lambda *row: [sys.executable, "-c", program])
+    monkeypatch.setattr(campaign, "PATIENCE", 1)
     file, reported = tmp_path / "records.jsonl", []
     campaign.run([campaign.Row(NAME, "ais", 0)], file, 1.0, 1, reported.append)
     cold, warm = campaign.read(file)
     assert (cold["value"], warm["failure"]) == (1, "no end in 1 s")
     assert (cold["model"], warm["call"], len(reported)) == (NAME, "warm", 2)
+
+
+def test_a_row_ends_after_cpu_seconds(monkeypatch) -> None:
+    program = "from benchmarks.atlas.row import end_after; end_after(0.5)\nwhile True: pass"
+    monkeypatch.setattr(campaign, "command", lambda *row: [sys.executable, "-c", program])
+    found = list(campaign.records(campaign.Row(NAME, "bridge", 0), 20.0))
+    assert [r["failure"] for r in found] == ["no end in 20 CPU s"]
 
 
 def test_a_process_that_fails_says_why(monkeypatch) -> None:
@@ -318,6 +326,42 @@ def test_posteriors_without_a_record_stand_in_the_table() -> None:
     assert len(rows) == len(POSTERIORS)
     assert {r["failure"] for r in rows if r["model"] != NAME} == {"not run yet"}
     assert page.summary(rows)[0].startswith("132 posteriors, 131 of them not run yet. 1 ended, 1 ")
+
+
+def test_families_are_compared() -> None:
+    names = families.members(families.FAMILIES["Log weight of mesquite bushes"])
+    assert len(names) == 5
+    low, high, doubted, *_ = names
+    rows = table.rows_of(
+        [
+            {**record("ais", "cold", value, verdict=verdict), "model": name}
+            for name, value, verdict in (
+                (low, -1.0, "trust"),
+                (high, np.log(3) - 1, "trust"),
+                (doubted, 9.0, "do not trust"),
+            )
+        ]
+    )
+    found = families.compare(rows, names).table
+    assert list(found.index) == [high, low]
+    assert found["probability"].to_numpy() == pytest.approx(
+        [0.75, 0.25], abs=1e-4
+    )  # rows have four digits
+    assert doubted in families.as_html(rows)
+    assert families.compare(rows[:1], names) is None
+
+
+@pytest.mark.parametrize("title", families.FAMILIES)
+def test_members_of_a_family_have_the_same_data(title: str) -> None:
+    first, *others = families.members(families.FAMILIES[title])
+    own = data_of(first)
+    assert all(np.array_equal(data_of(name), own) for name in others)
+
+
+def data_of(name: str) -> np.ndarray:
+    model = POSTERIORS[name].model()
+    [observed] = model.observed_RVs
+    return model.rvs_to_values[observed].eval()
 
 
 def test_values_are_known_ones_or_those_of_trusted_runs() -> None:

@@ -34,10 +34,6 @@ KNOWN = {
     "galaxies": [-246.106, -232.88, -226.79, -226.61],
     "magnesium": [-33.601, -22.510, -26.822, -19.522, -19.989],
     "radiata_pine": [-310.128, -301.705, 8.424],
-    "radon": [
-        *(-1044.151, -1045.317, -1061.310, -1061.750),
-        *(-1100.327, -1101.021, -1101.682, -1276.408),
-    ],
     "rbm_bars": [],
     "sleep": [2.848, 2.848],
 }
@@ -138,20 +134,6 @@ def test_crime_data() -> None:
     residual = y - x @ np.linalg.lstsq(x, y)[0]
     bic = len(y) * np.log((residual**2).sum() / (y**2).sum()) + 8 * np.log(len(y))
     assert bic == pytest.approx(-55.912, abs=1e-3)
-
-
-def test_radon_by_the_covariance_of_all_houses() -> None:
-    """The closed form of the script, at one value of each scale, with a covariance of 919 x 919."""
-    radon = load(EXAMPLES / "radon.py")
-    county, floor, y, uranium = radon.read_data()
-    together = (county[:, None] == county[None]) * (0.3**2 + 0.4**2 * np.outer(floor, floor))
-    common = 100 * (1 + np.outer(floor, floor) + np.outer(uranium, uranium))
-    covariance = 0.75**2 * np.eye(len(y)) + together + common
-    exact = stats.multivariate_normal.logpdf(y, np.zeros(len(y)), covariance)
-    given = radon.given_scales(
-        county, floor, y, uranium, intercept="varying", slope="varying", with_uranium=True
-    )
-    assert given(0.75, 0.3, 0.4) == pytest.approx(exact, abs=1e-6)
 
 
 def test_magnesium_data() -> None:

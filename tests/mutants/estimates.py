@@ -52,13 +52,6 @@ ROWS: Rows = [
     ),
     (
         "adaptation/fit_mixture",
-        "tests/adaptation/test_peaks.py",
-        [
-            ("min(effort // _PER_ROUND, affordable, _MOST_ROUNDS)", "min(effort // _PER_ROUND, _MOST_ROUNDS)"),
-        ],
-    ),
-    (
-        "adaptation/fit_mixture",
         "tests/adaptation/test_fit_mixture.py::TestStepUp",
         [
             ("if higher.mean() <= _HIGHER:", "if True:"),
