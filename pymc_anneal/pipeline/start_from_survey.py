@@ -1,6 +1,7 @@
 """Starts from a survey: coordinates and a mixture fitted to its particles, or the prior."""
 
 from dataclasses import replace
+from typing import Any
 
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
@@ -19,7 +20,7 @@ def start_from_survey(session: Session, request: Request) -> Start:
         if surveyed is not None:
             surveyed, transition = walk_at_edges(session, target, surveyed, transition)
     compiled, insist = target.compiled, request.options.reference == "pilot"
-    also = {"surveyed": surveyed, "search_from": request.options.search_from}
+    also: dict[str, Any] = {"surveyed": surveyed, "search_from": request.options.search_from}
     compiled.require_normalised("A reference other than the prior")
     with explaining_nan(target), explaining_infinite(target):
         choice = choose_mixture(

@@ -175,7 +175,7 @@ def _draw(axis: "Axes", shown: _Shown, factor: LogBayesFactor) -> "Axes":
     for draws, colour, name in ((shown.prior, "C0", "prior"), (shown.posterior, "C1", "posterior")):
         weight = np.full(len(draws), 1 / len(draws) / (edges[1] - edges[0]))
         style: dict[str, Any] = {"histtype": "stepfilled", "color": colour, "alpha": BAND}
-        axis.hist(draws, edges, weights=weight, label=name, **style)
+        axis.hist(draws, edges.tolist(), weights=weight, label=name, **style)
     trusted = factor.verdict.status != "do not trust"
     axis.axvline(shown.value, color="0.6", lw=0.8, zorder=0)
     for density, colour in ((shown.at_prior, "C0"), (shown.at_posterior, "C1")):

@@ -174,7 +174,7 @@ class _Weights(NamedTuple):
         total = np.zeros(self.weight.shape)
         rows = np.arange(chains)[:, None]
         np.add.at(total, (rows, self.number), value.reshape(chains, draws))
-        return total * self.weight.shape[1] / draws
+        return np.asarray(total * self.weight.shape[1] / draws)
 
     def error(self, influence: np.ndarray) -> float:
         """Return the error of a mean by influences of particles, shape ``(chains, n)``."""
