@@ -17,7 +17,7 @@ def import_optional(module: str, name: str, requirement: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ImportError(
-            f"sampler='{module}' needs {requirement} ({error}). Install it with "
+            f"This needs {requirement}: found no {name} in '{module}' ({error}). Install it with "
             f"`pip install '{requirement}'`, or all nested samplers with "
             "`pip install 'pymc_anneal[nested]'`."
         ) from error

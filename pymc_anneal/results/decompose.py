@@ -171,11 +171,10 @@ class _Weights(NamedTuple):
         The values of draws add up for each particle that they copy.
         """
         chains, draws = self.number.shape
-        total: np.ndarray = np.zeros(self.weight.shape)
+        total = np.zeros(self.weight.shape)
         rows = np.arange(chains)[:, None]
         np.add.at(total, (rows, self.number), value.reshape(chains, draws))
-        total *= self.weight.shape[1] / draws
-        return total
+        return np.asarray(total * self.weight.shape[1] / draws)
 
     def error(self, influence: np.ndarray) -> float:
         """Return the error of a mean by influences of particles, shape ``(chains, n)``."""

@@ -26,7 +26,7 @@ ROWS: Rows = [
         [
             ("gained = fit - (weights.weight - 1)", "gained = fit"),
             ("gained = fit - (weights.weight - 1)", "gained = fit + (weights.weight - 1)"),
-            ("total *= self.weight.shape[1] / draws", "pass"),
+            ("np.asarray(total * self.weight.shape[1] / draws)", "np.asarray(total)"),
             (
                 "np.add.at(total, (rows, self.number), value.reshape(chains, draws))",
                 "total[rows, self.number] = value.reshape(chains, draws)",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from pymc.distributions.transforms import ordered
@@ -76,7 +77,7 @@ def needle(x: np.ndarray) -> pm.Model:
         wide = -0.5 * (b**2).sum() / 0.25
         narrow = -0.5 * ((b - x) ** 2).sum() / 0.01**2 + 4 * np.log(0.5 / 0.01) + np.log(2)
         top = pm.math.maximum(wide, narrow)
-        pm.Potential("modes", top + pm.math.log1p(pm.math.exp(-pm.math.abs(wide - narrow))))
+        pm.Potential("modes", top + pt.log1p(pt.exp(-pt.abs(wide - narrow))))
     return model
 
 
