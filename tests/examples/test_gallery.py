@@ -51,7 +51,8 @@ def load(path: Path) -> ModuleType:
 
 def estimates(text: str) -> np.ndarray:
     """Return the estimates of an output: value, error, known value and its error, shape (n, 4)."""
-    rows = [[float(number or 0) for number in row] for row in ESTIMATE.findall(text)]
+    unfolded = text.replace("\n    ", " ")
+    rows = [[float(number or 0) for number in row] for row in ESTIMATE.findall(unfolded)]
     return np.array(rows).reshape(-1, 4)
 
 
