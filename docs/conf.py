@@ -95,7 +95,7 @@ copybutton_selector = ":not(.cell_output) > :not(.output) > div.highlight > pre"
 html_theme_options = {
     "show_prev_next": True,
     "navbar_center": [],
-    # Scripts of the gallery, up to 100 characters wide, have the page. A page has one pattern.
+    # Scripts of the gallery, of 100 characters, have the whole page. Patterns must not overlap.
     "secondary_sidebar_items": {"[!g]*": ["page-toc"], "g[!a]*": ["page-toc"], "gallery/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
