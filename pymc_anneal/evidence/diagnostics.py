@@ -83,7 +83,7 @@ def log_weight_variance(log_weight: np.ndarray) -> float:
     finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
     if finite.size < 2:
         return float("inf")
-    by_ess = np.log(finite.size / effective_sample_size(finite))
+    by_ess = max(np.log(finite.size / effective_sample_size(finite)), 0.0)  # of equal weights
     by_quartiles = median_and_robust_sd(finite)[1] ** 2
     if by_quartiles > _CLUSTERS * by_ess and weight_pareto_k(finite) <= MAX_PARETO_K:
         return float(by_ess)

@@ -81,6 +81,12 @@ class TestLogWeightVariance:
         log_weight = np.random.default_rng(4).normal(0, 10.0, size=1000)
         assert log_weight_variance(log_weight) == pytest.approx(100, rel=0.3)
 
+    @pytest.mark.parametrize("value", [-1.651, 0.0, 20.10615])
+    @pytest.mark.parametrize("n", [7, 800, 2049])
+    def test_equal_weights_have_none(self, value: float, n: int) -> None:
+        """Also where the effective sample size is rounded to more than there are."""
+        assert 0.0 <= log_weight_variance(np.full(n, value)) < 1e-12
+
     def test_a_cluster_far_below_counts_as_lost_particles(self) -> None:
         """No longer run shortens the way between them, which quartiles would take for noise."""
         rng = np.random.default_rng(5)
