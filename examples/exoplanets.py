@@ -182,18 +182,6 @@ def draw_figure(table, path, folder=DATA):
     figure.savefig(path, dpi=100)
 
 
-def run(numbers, data_set, prior, folder=DATA):
-    """Return the results by number of planets; each run is shown the draws of the one before."""
-    settings = {"target_mcse": 0.15, "max_minutes": 60, "random_seed": 1, "progressbar": False}
-    if len(numbers) == 1:
-        model = planets(numbers[0], data_set, prior, folder)
-        return {numbers[0]: pma.sample_ais(model, **settings)}
-    found = pma.count(
-        lambda n: planets(n, data_set, prior, folder), sorted(numbers), negligible=0, **settings
-    )
-    return {int(n): idata for n, idata in found.results.items()}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--planets", nargs="+", type=int, default=[0, 1], help="default: 0 1")
@@ -204,8 +192,11 @@ def main():
     # Results of earlier runs, for the cells of the figure that are not run now.
     table = pd.read_csv(DATA / "evidences.csv", index_col=["data_set", "prior", "planets"])
     for data_set in options.data_set:
-        runs = run(options.planets, data_set, options.prior, options.data)
-        for n, idata in runs.items():
+        for n in options.planets:
+            model = planets(n, data_set, options.prior, options.data)
+            idata = pma.sample_ais(
+                model=model, target_mcse=0.15, max_minutes=60, random_seed=1, progressbar=False
+            )
             found = pma.log_evidence(idata)
             print(describe(n, data_set, options.prior, found, options.data), flush=True)
             cell = data_set, options.prior, n

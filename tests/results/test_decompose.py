@@ -98,6 +98,7 @@ def scores(repetitions: int) -> dict[str, np.ndarray]:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
+@pytest.mark.slow
 def test_coverage() -> None:
     found = {name: coverage(z) for name, z in scores(REPETITIONS).items()}
     assert 0.92 <= found["fit"] <= 0.98
