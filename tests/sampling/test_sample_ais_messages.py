@@ -152,7 +152,7 @@ def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False)])
 def test_a_time_limit_says_what_it_cut(minutes: float, cut: bool) -> None:
     result = pma.sample_ais(
-        50,
+        200,
         chains=2,
         model=small_model(),
         target_mcse=0.05,
