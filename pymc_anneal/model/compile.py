@@ -128,6 +128,11 @@ class CompiledModel:
         """Discrete variables that are summed out of the density, which is one of the others."""
         return ()
 
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the model's density in one of ``log_terms``: more than one in a sum."""
+        return 1
+
     def doubt_sum(self, position: np.ndarray) -> str:
         """Say what a sum leaves out, at draws of the posterior, shape ``(n, d)``; "" if nothing."""
         return ""

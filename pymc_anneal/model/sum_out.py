@@ -90,6 +90,11 @@ class SummedModel(CompiledModel):
         return self._summed
 
     @property
+    def evaluations(self) -> int:
+        """Evaluations of the density before it was summed."""
+        return len(self._summation.values)
+
+    @property
     def branches(self) -> Branches | None:  # type: ignore[override]
         """None: those of the density before it was summed are not those of the sum."""
         return None

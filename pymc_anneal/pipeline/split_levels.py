@@ -73,12 +73,15 @@ def _split(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> L
 
     # Of the fastest calls, so that the result does not depend on where they are made.
     seconds = sum(calls.fastest for calls in compiled.calls)
-    draws, most = _number_of_draws(seconds, compiled.ndim + count_data(compiled)), np.inf
+    numbers = compiled.evaluations * (compiled.ndim + count_data(compiled))
+    draws, most = _number_of_draws(seconds, numbers), np.inf
     if session.settings.audit == "auto":
         if draws * seconds >= _SECONDS:  # no need to predict the rest
             return None
         predicted = _predict_evaluations(evaluate, surveyed, draws)
-        if not (predicted - draws < _MOST and predicted * seconds < _SECONDS):
+        if not (
+            predicted - draws < _MOST / compiled.evaluations and predicted * seconds < _SECONDS
+        ):
             return None
         most = _SLACK * predicted
     seed_draws, seed_moves = session.seeds.levels.spawn(2)
