@@ -79,9 +79,8 @@ def _split(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> L
         if draws * seconds >= _SECONDS:  # no need to predict the rest
             return None
         predicted = _predict_evaluations(evaluate, surveyed, draws)
-        if not (
-            predicted - draws < _MOST / compiled.evaluations and predicted * seconds < _SECONDS
-        ):
+        beyond = compiled.evaluations * (predicted - draws)
+        if not (beyond < _MOST and predicted * seconds < _SECONDS):
             return None
         most = _SLACK * predicted
     seed_draws, seed_moves = session.seeds.levels.spawn(2)

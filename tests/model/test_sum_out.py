@@ -129,6 +129,15 @@ def test_what_is_left() -> None:
     assert "'odd' (0 to 1)" in found.notes[-1]
 
 
+def test_evaluations_of_a_sum() -> None:
+    """One for each value of a colour: levels take fewer draws of a density that takes longer."""
+    with pm.Model() as model:
+        k = pm.DiscreteUniform("k", 0, 400)
+        pm.Normal("y", k + pm.Normal("x"), observed=3.0)
+    compiled = pma.compile_model(model)
+    assert (compiled.evaluations, sum_out(compiled).evaluations) == (1, 401)
+
+
 def test_nothing_to_sum() -> None:
     with pm.Model() as model:
         pm.DiscreteWeibull("k", 0.5, 1.0)  # no end, and none that is known to do
