@@ -33,7 +33,7 @@ from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.location_scale_transform import is_standard_normal
 from pymc_anneal.model.log_concavity import is_log_concave_in
 from pymc_anneal.model.map_rows import map_positions
-from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.parents import known_values
 from pymc_anneal.model.variables import FreeVariable, split_values
 
@@ -132,14 +132,11 @@ def linear_predictor(compiled: CompiledModel) -> LinearPredictor | None:
         return None
     latents = sorted(_latents(compiled), key=lambda latent: -latent.size)
     draws = compiled.sample_prior(np.random.SeedSequence(0), 2 * _PAIRS)
-    try:
-        return _largest(compiled, latents, draws)
-    except Exception as error:  # Graphs that PyTensor cannot cut, or JAX not translate.
-        compiled.fallbacks.append(
-            "Latent normal variables are not looked for, because the likelihood cannot be written "
-            f"as a function of their predictor ({first_line(error)})."
-        )
-        return None
+    note = (
+        "Latent normal variables are not looked for, because the likelihood cannot be written as a "
+        "function of their predictor ({})."
+    )
+    return or_noted(lambda: _largest(compiled, latents, draws), compiled.fallbacks, note)
 
 
 def _largest(

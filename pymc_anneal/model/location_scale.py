@@ -38,7 +38,7 @@ from pymc_anneal.model.location_scale_transform import (
     parameter_graphs,
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions
-from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.shared_program import SharedProgram
@@ -197,15 +197,12 @@ def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     if not shared or not _find_entries(compiled):
         return None
     model = LocationScaleModel(compiled)
-    try:
-        _ = model.non_centred
-    except Exception as error:  # PyMC raises errors of any class for models that it cannot clone.
-        compiled.fallbacks.append(
-            "Hierarchical variables keep the coordinates of the model, because PyMC does not "
-            f"rewrite it ({first_line(error)})."
-        )
-        return None
-    return model
+    note = (
+        "Hierarchical variables keep the coordinates of the model, because PyMC does not rewrite "
+        "it ({})."
+    )
+    cloned = or_noted(lambda: model.non_centred, compiled.fallbacks, note)
+    return None if cloned is None else model
 
 
 def _find_entries(compiled: CompiledModel) -> list[_Entries]:

@@ -1,6 +1,11 @@
 """Properties of a model that matter for the interpretation of a result."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import pymc as pm
+
+_Found = TypeVar("_Found")
 
 
 def list_notes(model: pm.Model, log_mass: float) -> list[str]:
@@ -28,6 +33,25 @@ def list_notes(model: pm.Model, log_mass: float) -> list[str]:
             f"that part, whose log mass is {log_mass:.6g}."
         )
     return notes
+
+
+def or_noted(find: Callable[[], _Found], fallbacks: list[str], note: str) -> _Found | None:
+    """Return what is found in the graph or program of a model; None, with a note, if it cannot be.
+
+    Parameters
+    ----------
+    find
+        The search.
+    fallbacks
+        Notes on what a run does without, to which this one is added.
+    note
+        A sentence with ``{}`` in the place of the error.
+    """
+    try:
+        return find()
+    except Exception as error:  # Of any class: what PyMC, PyTensor and JAX make of a model.
+        fallbacks.append(note.format(first_line(error)))
+        return None
 
 
 def first_line(error: Exception) -> str:

@@ -26,7 +26,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.dependence import dependences, flat_program
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import log_term_graphs
-from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.summands import (
@@ -112,13 +112,8 @@ def separate_terms(compiled: CompiledModel) -> SeparateTerms | None:
     coordinates = np.array([j for v in compiled.discrete for j in range(v.start, v.stop)], int)
     if len(coordinates) < _FEWEST or compiled.calls:
         return None
-    try:
-        return _find(compiled, coordinates)
-    except Exception as error:  # Of any class: programs hold what PyTensor and JAX make of a model.
-        compiled.fallbacks.append(
-            f"Discrete variables are moved one after the other: {first_line(error)}."
-        )
-        return None
+    note = "Discrete variables are moved one after the other: {}."
+    return or_noted(lambda: _find(compiled, coordinates), compiled.fallbacks, note)
 
 
 @double_precision

@@ -40,7 +40,7 @@ from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import sum_to_scalar
-from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.shared_program import SharedProgram
@@ -214,11 +214,8 @@ def sum_out(compiled: CompiledModel) -> CompiledModel:
 @once_per_model
 @double_precision
 def _sum_out(compiled: CompiledModel) -> SummedModel | None:
-    try:
-        return _find(compiled)
-    except Exception as error:  # Of any class: programs hold what PyTensor and JAX make of a model.
-        compiled.fallbacks.append(f"Discrete variables are not summed out: {first_line(error)}.")
-        return None
+    note = "Discrete variables are not summed out: {}."
+    return or_noted(lambda: _find(compiled), compiled.fallbacks, note)
 
 
 def _find(compiled: CompiledModel) -> SummedModel | None:
@@ -362,7 +359,7 @@ def _check(model: SummedModel, compiled: CompiledModel) -> None:
 
 def _at_low_cost(function: Callable[..., Any], x: np.ndarray) -> Any:
     """Evaluate a JAX function once: most of the time would go into its compilation."""
-    options = {"xla_backend_optimization_level": 0}
+    options: dict[str, Any] = {"xla_backend_optimization_level": 0}
     found = jax.jit(function).lower(x).compile(compiler_options=options)(x)
     return jax.tree.map(np.asarray, found)
 

@@ -72,8 +72,9 @@ def to_dynesty(
     """
     results = import_optional("dynesty.results", "Results", "dynesty>=3")
     columns, log_l = _columns(idata, as_compiled(model), var_names)
-    order, log_z = np.argsort(log_l, kind="stable"), log_evidence(idata).log_evidence
+    evidence, order = log_evidence(idata), np.argsort(log_l, kind="stable")
     samples, log_l, n = np.stack(list(columns.values()), axis=1)[order], log_l[order], len(log_l)
+    log_z = evidence.log_evidence
     log_mass = log_z - np.log(n) - log_l
     return results(
         {
@@ -89,7 +90,7 @@ def to_dynesty(
             "logvol": np.logaddexp.accumulate(log_mass[::-1])[::-1],
             "logwt": np.full(n, log_z - np.log(n)),
             "logz": log_z + np.log(np.arange(1, n + 1) / n),
-            "logzerr": np.full(n, log_evidence(idata).mcse),
+            "logzerr": np.full(n, evidence.mcse),
         }
     )
 

@@ -1,5 +1,6 @@
 """Settings of a run: the arguments of the public functions, checked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -132,6 +133,13 @@ def pilot_required(settings: Settings, transition: Transition) -> bool:
     return from_pilot or needs_pilot(transition) or settings.fixed_steps is None
 
 
+def _check_word(argument: str, value: object, meaning: Mapping[str, str]) -> None:
+    """Raise `ValueError` unless an argument is one of several words, each with its meaning."""
+    if value not in tuple(meaning):
+        *others, last = (f'"{word}" ({text})' for word, text in meaning.items())
+        raise ValueError(f"`{argument}` is {value!r}, expected {', '.join(others)} or {last}.")
+
+
 def check_audit(audit: Audit) -> Audit:
     """Return the argument ``audit=``.
 
@@ -140,12 +148,12 @@ def check_audit(audit: Audit) -> Audit:
     ValueError
         It is neither "auto", "levels" nor "off".
     """
-    if audit not in ("auto", "levels", "off"):
-        raise ValueError(
-            f'`audit` is {audit!r}, expected "auto" (what the model and the cost of its density '
-            'allow), "levels" (multilevel splitting whatever it costs) or "off" (nothing looks for '
-            "what the run may have missed)."
-        )
+    meaning = {
+        "auto": "what the model and the cost of its density allow",
+        "levels": "multilevel splitting whatever it costs",
+        "off": "nothing looks for what the run may have missed",
+    }
+    _check_word("audit", audit, meaning)
     return audit
 
 
@@ -157,11 +165,11 @@ def resolve_discrete(discrete: Discrete) -> bool:
     ValueError
         The value is neither "auto" nor "sample".
     """
-    if discrete not in ("auto", "sample"):
-        raise ValueError(
-            f'`discrete` is {discrete!r}, expected "auto" (discrete variables are summed out where '
-            'that can be done exactly) or "sample" (all of them are moved).'
-        )
+    meaning = {
+        "auto": "discrete variables are summed out where that can be done exactly",
+        "sample": "all of them are moved",
+    }
+    _check_word("discrete", discrete, meaning)
     return discrete == "auto"
 
 
@@ -173,11 +181,11 @@ def resolve_nan(nan: OnNan) -> bool:
     ValueError
         The value is neither "raise" nor "reject".
     """
-    if nan not in ("raise", "reject"):
-        raise ValueError(
-            f'`nan` is {nan!r}, expected "raise" (a log likelihood that is NaN is an error) or '
-            '"reject" (it counts as zero likelihood).'
-        )
+    meaning = {
+        "raise": "a log likelihood that is NaN is an error",
+        "reject": "it counts as zero likelihood",
+    }
+    _check_word("nan", nan, meaning)
     return nan == "reject"
 
 

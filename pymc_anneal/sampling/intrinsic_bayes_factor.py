@@ -19,7 +19,7 @@ import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import pymc as pm
@@ -37,12 +37,12 @@ from pymc_anneal.evidence.verdict import (
     verdict_from,
     warn_unless_trusted,
 )
-from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
-from pymc_anneal.sampling.sequential import Data, check_two, with_data
+from pymc_anneal.sampling.sequential import Data, check_two, family_with, with_data
 
 # Repetitions behind the error of a median: that of the error itself is 2 %.
 _REPETITIONS = 1000
@@ -73,8 +73,7 @@ def intrinsic_bayes_factor(
     training: int | Sequence[Sequence[int]],
     samples: int = 50,
     random_seed: RandomSeed = None,
-    warnings: bool = True,
-    **settings: Any,
+    **settings: Unpack[CallArguments],
 ) -> IntrinsicBayesFactors:
     """Estimate intrinsic Bayes factors of two models, which vague priors do not set.
 
@@ -93,11 +92,9 @@ def intrinsic_bayes_factor(
         Number of training samples, drawn without replacement; all of them, if there are no more.
     random_seed : int, sequence of int, SeedSequence or Generator, optional
         The same seed gives the same result.
-    warnings : bool
-        Whether to warn if the verdict is not "trust".
     **settings
         Arguments of :func:`sample_ais` for all runs: one for each model, and one for each model and
-        training sample.
+        training sample; `warnings` is about the verdict on the factors.
 
     Returns
     -------
@@ -142,6 +139,7 @@ def intrinsic_bayes_factor(
     rows = _count_rows(data)
     seed_choice, seed_all, seed_parts = seed_sequence(random_seed).spawn(3)
     chosen, population = _training_samples(training, samples, rows, seed_choice)
+    warn = settings.get("warnings", True)
     settings = {"progressbar": False, **settings, "warnings": False}
     whole = log_bayes_factor(
         *(
@@ -155,7 +153,7 @@ def intrinsic_bayes_factor(
         for name, seed in zip(names, seed_parts.spawn(2), strict=True)
     )
     found = _averages(whole, first, second, len(chosen) / population)
-    if warnings:
+    if warn:
         warn_unless_trusted(found.arithmetic.verdict, "intrinsic Bayes factor")
     return found
 
@@ -212,11 +210,11 @@ def _evidences(
     data: Data,
     samples: Sequence[tuple[int, ...]],
     seed: np.random.SeedSequence,
-    settings: Mapping[str, Any],
+    settings: CallArguments,
 ) -> list[LogEvidence]:
     """Return the evidence of each training sample; the model is compiled once."""
     parts = [{name: np.asarray(v)[list(rows)] for name, v in data.items()} for rows in samples]
-    family = ModelFamily(with_data(model, parts[0]), tuple(sorted(parts[0])))
+    family = family_with(model, parts[0])
     return [
         log_evidence(sample_ais(family.member(part), random_seed=own, **settings))
         for part, own in zip(parts, seed.spawn(len(parts)), strict=True)

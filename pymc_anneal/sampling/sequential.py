@@ -208,9 +208,7 @@ def _factors(
 ) -> tuple[list[float], list[float], int]:
     """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
     parts = [{name: np.asarray(v)[:size] for name, v in values.items()} for values in data]
-    families = [
-        ModelFamily(with_data(models[name], parts[0]), tuple(sorted(parts[0]))) for name in names
-    ]
+    families = [family_with(models[name], parts[0]) for name in names]
     value, mcse, untrusted = list[float](), list[float](), 0
     for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
         runs = [
@@ -248,6 +246,11 @@ def _join(batches: Sequence[Data]) -> dict[str, np.ndarray]:
 
 def _size(data: Data) -> int:
     return max(len(values) for values in data.values())
+
+
+def family_with(model: pm.Model, data: Data) -> ModelFamily:
+    """Compile a model for all values of some of its ``pm.Data`` that have the shapes of these."""
+    return ModelFamily(with_data(model, data), tuple(sorted(data)))
 
 
 def with_data(model: pm.Model, data: Data) -> CompiledModel:
