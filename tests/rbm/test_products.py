@@ -33,7 +33,8 @@ def test_the_sum_of_products_is_as_accurate_as_float32() -> None:
     exact = UNITS.astype(np.float64) @ WEIGHTS.astype(np.float64)
     scale = UNITS @ np.abs(WEIGHTS)
     for function in (product_in_parts, jnp.matmul):
-        found = np.asarray(jax.jit(function)(UNITS, WEIGHTS))
+        # The package's calls ask for full precision, without which a GPU rounds to TensorFloat-32.
+        found = np.asarray(double_precision(jax.jit(function))(UNITS, WEIGHTS))
         assert found.dtype == np.float32
         assert (np.abs(found - exact) / scale).max() < 1e-6
     rounded = UNITS @ np.asarray(jnp.asarray(WEIGHTS).astype(jnp.bfloat16)).astype(np.float32)
