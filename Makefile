@@ -24,9 +24,10 @@ demo: $(VENV)/installed-examples  ## compare two models of the radiata pine data
 
 # Almost all programs of the tests and of the documentation run once and briefly: without optimisation
 # the suite takes a quarter of the time, and without PyTensor's compilers (C or Numba) nine tenths of
-# that. The slow tests and the demo compile as users do.
+# that; a tenth of the rest goes into the places of the code that PyTensor notes beside its variables.
+# The slow tests and the demo compile as users do.
 QUICK_XLA := $(XLA_FLAGS) --xla_backend_optimization_level=0
-QUICK_PYTENSOR := $(PYTENSOR_FLAGS),cxx=,linker=vm
+QUICK_PYTENSOR := $(PYTENSOR_FLAGS),cxx=,linker=vm,traceback__limit=0
 
 # XLA compiles each program on one core, so more workers than cores do not help; and BLAS with more
 # threads than one waits for the other worker, at every small matrix. ArviZ 0.23 writes a daily notice

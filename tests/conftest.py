@@ -9,6 +9,8 @@ from pathlib import Path
 import jax
 import pytest
 
+from tests.any_line import mark_tests
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Ignore PyTensor's warning about BLAS, given once in each process at the first compilation."""
@@ -19,6 +21,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests compute with JAX themselves. Calls switch it on for their own duration, which
     # `tests/base/test_double_precision.py` and the processes that tests start rely on.
     jax.config.update("jax_enable_x64", True)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_tests(items)
 
 
 def _share_compiled_programs(config: pytest.Config) -> None:

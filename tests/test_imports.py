@@ -13,6 +13,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from tests.any_line import WITHOUT_PYMC
 from tests.cases import DISCRETE_TRANSITIONS, TRANSITIONS
 from tests.path_cases import PATHS, REFERENCES
 from tests.schedule_cases import SCHEDULES
@@ -212,6 +213,12 @@ def test_third_party_packages(module: str) -> None:
     packages = {folder_of(name) for name in imports_of(FILES[module])} - {"pymc_anneal"}
     for package in packages - EVERYWHERE:
         assert covers(USERS.get(package, ""), module), f"{module} imports {package}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if folder_of(m) in WITHOUT_PYMC])
+def test_rooms_that_are_tested_beside_one_version_of_pymc(module: str) -> None:
+    packages = {folder_of(name) for name in imports_of(FILES[module])}
+    assert not packages & {"pymc", "pytensor", "arviz", "arviz_base", "arviz_stats"}
 
 
 @pytest.mark.parametrize("module", FILES)

@@ -1,17 +1,19 @@
-"""The error of a mean of weights with a heavy tail.
+"""The error of a mean of weights with a tail.
 
-If the weights beyond a threshold follow a generalised Pareto distribution of shape ``k`` (Vehtari,
-Simpson, Gelman, Yao & Gabry 2024), the largest of ``n`` weights is near its quantile ``1 - 1/n``,
-and the mean of what lies beyond it,
+Of ``n`` weights the largest is near their quantile ``1 - 1/n``, and what lies beyond it is missing
+from the sample more often than not. If weights beyond a threshold follow a generalised Pareto
+distribution of shape ``k`` (Vehtari, Simpson, Gelman, Yao & Gabry 2024), the mean rises by
 
-    E[w; w > w_max] = w_max / (n (1 - k)) + ...,
+    (E[w | w > w_max] - E[w]) / n = (w_max / (1 - k) - E[w]) / n
 
-is missing from the sample more often than not. For ``k > 1/3`` the third moment is infinite, the
-mean so skewed that estimates are too low by several of their errors, and for ``k > 1/2`` the
-variance is infinite; the missing mass, as large as the error or larger, is added to it. (Of 325
-samples of 2,000 weights from narrow proposals, Pareto and log-normal laws with a fitted k of 1/3
-to 1/2, 95 % intervals held the truth in 88 % without it and in 93 % with it, and 4.0 and 1.8 % were
-more than three errors off.)
+if one of ``n`` weights is drawn from there. The variance of the weights in the sample does not
+know of it, and estimates are too low by several of their errors: so it is added to the error, of
+which it is a few per cent for light tails, a third for ``k > 1/3``, where the third moment is
+infinite, and as much or more for ``k > 1/2``, where the variance is.
+
+Of 5,269 samples of 400 or 2,000 weights from narrow proposals, Pareto and log-normal laws with a
+fitted k of at most 0.7, 95 % intervals held the truth in 93.0 % without it and in 95.7 % with it;
+of those with 0.2 < k < 1/3 in 91.8 and 94.7 %, and 1.5 and 0.7 % were more than three errors off.
 """
 
 import numpy as np
@@ -21,15 +23,14 @@ from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 
-# Pareto k above which the third moment of the weights is infinite, and the largest one for which
-# the mean is taken to exist.
-_INFINITE_SKEWNESS, _LARGEST = 1 / 3, 0.95
+# Largest Pareto k for which the mean is taken to exist.
+_LARGEST = 0.95
 
 
 def ais_with_tail(
     log_weight: np.ndarray, population_size: int = 1
 ) -> tuple[EvidenceEstimate, float]:
-    """Estimate the log evidence with an error that counts a heavy tail of the weights.
+    """Estimate the log evidence with an error that counts the tail of the weights.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def ais_with_tail(
 
 
 def error_with_tail(mcse: float, log_weight: np.ndarray, k: float) -> float:
-    """Return the error of the log of a mean of weights, wider if their tail has shape ``k > 1/3``.
+    """Return the error of the log of a mean of weights, wider by what their tail leaves out.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ def error_with_tail(mcse: float, log_weight: np.ndarray, k: float) -> float:
         The error by the variance of the weights, in nats.
     log_weight : ndarray, any shape
     k
-        Shape of their tail.
+        Shape of their tail, ``-inf`` if they have none.
     """
-    if not k > _INFINITE_SKEWNESS or not np.isfinite(mcse):
+    if not k > -np.inf or not np.isfinite(mcse):
         return mcse
     return float(np.hypot(mcse, np.log1p(missing_share(log_weight, k))))
 
@@ -74,7 +75,7 @@ def estimate_with_tail(
 
 
 def missing_share(log_weight: np.ndarray, k: float) -> float:
-    """Return the expected mass beyond the largest weight, as a share of the sum of all.
+    """Return by how much a weight beyond the largest would raise the mean, as a share of it.
 
     Parameters
     ----------
@@ -83,4 +84,5 @@ def missing_share(log_weight: np.ndarray, k: float) -> float:
         Shape of their tail.
     """
     mean = np.exp(log_weight - log_weight.max()).mean()
-    return float(1 / (log_weight.size * (1 - min(k, _LARGEST)) * mean))
+    beyond = 1 / (1 - np.clip(k, 0.0, _LARGEST))
+    return float((beyond / mean - 1) / log_weight.size)

@@ -131,19 +131,20 @@ class TestAssess:
 
 
 class TestHeavyTail:
-    @BESIDE
-    def test_infinite_skewness(self, factor: float, beyond: bool, monkeypatch) -> None:
-        log_weight, k = TestAssess.log_weight, factor / 3
+    @pytest.mark.parametrize("k", [-np.inf, np.nan, -0.1, 0.0, 0.3, 0.6, np.inf])
+    def test_every_tail_counts(self, k: float, monkeypatch) -> None:
+        log_weight = TestAssess.log_weight
         monkeypatch.setattr(heavy_tail, "weight_pareto_k", lambda log_weight: k)
         found, plain = ais_with_tail(log_weight)[0], ais(log_weight)
         wider = np.hypot(plain.mcse, np.log1p(missing_share(log_weight, k)))
-        assert found.mcse == pytest.approx(wider if beyond else plain.mcse, rel=1e-12)
+        assert found.mcse == pytest.approx(wider if k > -np.inf else plain.mcse, rel=1e-12)
 
     def test_missing_share_by_hand(self) -> None:
-        # w_max / (n (1 - k)) over the mean; the mean is taken to exist at k = 0.95 at most.
-        log_weight = np.log([1.0, 2.0, 5.0])
-        assert missing_share(log_weight, 0.6) == pytest.approx(5 / (3 * 0.4) / (8 / 3))
-        assert missing_share(log_weight, 2.0) == pytest.approx(5 / (3 * 0.05) / (8 / 3))
+        # (w_max / (1 - k) - mean) / n over the mean, which is taken to exist at k = 0.95 at most.
+        log_weight, mean = np.log([1.0, 2.0, 5.0]), 8 / 3
+        for k, beyond in {-0.5: 5, 0.6: 5 / 0.4, 2.0: 5 / 0.05}.items():
+            assert missing_share(log_weight, k) == pytest.approx((beyond - mean) / 3 / mean)
+        assert missing_share(np.zeros(7), 0.0) == 0
 
 
 RATIO = MeanRatio(0.0, 0.1, 1e3, 0.1, 1.0)

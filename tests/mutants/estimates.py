@@ -124,7 +124,8 @@ ROWS: Rows = [
         "tests/evidence/test_heavy_tail.py tests/results/test_container.py",
         [
             ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
-            ("_INFINITE_SKEWNESS, _LARGEST = 1 / 3, 0.95", "_INFINITE_SKEWNESS, _LARGEST = 0.5, 0.95"),
+            ("if not k > -np.inf or", "if not k > 1 / 3 or"),
+            ("(beyond / mean - 1)", "beyond / mean"),
             ("(1 - min(k, _LARGEST)) * mean", "(1 + min(k, _LARGEST)) * mean"),
         ],
     ),
