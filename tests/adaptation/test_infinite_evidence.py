@@ -70,6 +70,14 @@ def test_only_particles_far_from_the_draws_are_looked_at() -> None:
     check(path(0.0), log_scale=-3.0)
 
 
+def test_places_are_beyond_all_draws() -> None:
+    """Mass that grows up to a mode beyond most draws of a skewed prior, and falls after it."""
+    path = pma.GeometricPath(lambda x: LogTerms(-0.1 * jnp.abs(x[0]), -0.9 * jnp.abs(x[0] - 35)))
+    rng = np.random.default_rng(4)
+    reference = np.append(rng.normal(size=200), 40.0)[:, None]
+    check_finite_evidence(path, reference, 50 + rng.normal(size=(50, 1)))
+
+
 class TestSeparation:
     """A logistic regression of separated data, whose mass grows inside of a wide prior."""
 

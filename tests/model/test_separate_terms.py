@@ -6,12 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
+
+from scipy import stats
 
 import pymc_anneal as pma
 
 from pymc_anneal.model import separate_terms as module
+from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.dependence import dependences, flat_program
 from pymc_anneal.model.separate_terms import separate_terms
 
@@ -26,6 +30,17 @@ def masks_of(function, d: int = 4) -> np.ndarray:
 
 def rows(*each: str) -> np.ndarray:
     return np.array([[digit == "1" for digit in row] for row in each])
+
+
+def test_an_entry_out_of_range_is_impossible() -> None:
+    """PyMC makes the whole array -inf, of which this entry is as much in the sum."""
+    value, scale = pt.vector("value", shape=(3,)), pt.vector("scale", shape=(3,))
+    log_density = pm.logp(pm.Normal.dist(0, scale, shape=3), value)
+    inputs, (found,) = checked_entry_by_entry([value, scale], [log_density])
+    normal, places = stats.norm(0, [1, 1, 2]), np.array([0.5, 1.0, 2.0])
+    at = pytensor.function(inputs, found)(places, np.array([1.0, -1.0, 2.0]))
+    expected = np.where([True, False, True], normal.logpdf(places), -np.inf)
+    np.testing.assert_allclose(at, expected, rtol=1e-12)
 
 
 MATRIX = np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 3.0, 0.0, 0.0]])

@@ -96,6 +96,20 @@ def test_gradient_where_a_value_is_impossible() -> None:
         assert gradient[j] == pytest.approx(float(slope), rel=1e-6)
 
 
+@double_precision
+def test_no_value_beyond_the_support_is_evaluated() -> None:
+    """Two variables share a colour; at the last value of one the other's term is no number."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 1)
+        two, three = pm.Bernoulli("two", 0.4), pm.Categorical("three", np.ones(3) / 3)
+        pm.Normal("y", mu * pt.sqrt(1.5 - two), 1, observed=0.3)
+        pm.Normal("z", mu + three, 1, observed=1.2)
+    found = sum_out(pma.compile_model(model))
+    assert isinstance(found, SummedModel)
+    terms = jax.jit(jax.value_and_grad(lambda x: sum(found.log_terms(x))))
+    assert all(np.isfinite(part).all() for part in terms(jnp.array([0.7])))
+
+
 def test_a_missing_colour_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours in one colour never take different values: the check of the sum refuses it."""
     monkeypatch.setattr(module, "colour_apart", lambda depends: np.zeros(depends.shape[1], int))
