@@ -21,8 +21,8 @@ from pymc_anneal.model.underflow import scalar_op
 # Element-wise operations whose values jump.
 _JUMPS = scalar.LogicalComparison | scalar.Ceil | scalar.Floor | scalar.IntDiv | scalar.Sign
 
-# Sets of PyTensor's rules; without the last one a product with a zero of `pm.Data` stays.
-_RULES = ("canonicalize", "stabilize", "specialize")
+# Sets of PyTensor's rules; without the second an outer product with zeros of `pm.Data` stays.
+_RULES = ("canonicalize", "specialize")
 
 
 def random_parents(model: pm.Model, graphs: Sequence[Variable]) -> set[Variable]:

@@ -21,6 +21,7 @@ def compiled(location: str, mask: float = 0.0) -> CompiledModel:
             "difference": b[1] - b[1],
             "mask": pt.dot(DESIGN, shown * b),
             "design": pt.dot(DESIGN * shown, b),
+            "outer": pt.outer(b, shown[[0, 1, 0]]).sum(0),
             "untaken": pt.switch(shown[0], b[0], 0.0),
             "simplex": w.sum(),
             "box": pt.switch(b[0] > 40, 9.0, 0.0),
@@ -30,7 +31,9 @@ def compiled(location: str, mask: float = 0.0) -> CompiledModel:
     return compile_model(model)
 
 
-@pytest.mark.parametrize("location", ["none", "product", "difference", "mask", "design", "untaken"])
+@pytest.mark.parametrize(
+    "location", ["none", "product", "difference", "mask", "design", "outer", "untaken"]
+)
 def test_what_drops_out_of_the_graph_is_constant(location: str) -> None:
     assert likelihood_is_constant(compiled(location))
 
@@ -40,7 +43,7 @@ def test_what_no_rule_simplifies_is_not_claimed(location: str) -> None:
     assert not likelihood_is_constant(compiled(location))
 
 
-@pytest.mark.parametrize("location", ["mask", "design", "untaken"])
+@pytest.mark.parametrize("location", ["mask", "design", "outer", "untaken"])
 def test_the_data_decide(location: str) -> None:
     assert not likelihood_is_constant(compiled(location, mask=1.0))
 

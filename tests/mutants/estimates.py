@@ -44,7 +44,7 @@ ROWS: Rows = [
         [
             ("if not likelihood_has_parents(compiled.model):", "if True:"),
             ("_, likelihood = compiled.freeze(", "_, likelihood = list("),
-            ('("canonicalize", "stabilize", "specialize")', '("canonicalize",)'),
+            ('("canonicalize", "specialize")', '("canonicalize",)'),
             (", blockers=model.free_RVs", ""),
             ("scalar.Ceil | scalar.Floor", "scalar.Ceil"),
             ("[*parameters, *model.potentials]", "parameters"),
