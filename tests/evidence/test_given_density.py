@@ -91,6 +91,12 @@ def test_the_stand_in_is_the_given_density() -> None:
     np.testing.assert_allclose(given_density(in_numpy, 2)(x), given_density(log_density, 2)(x))
 
 
+def test_without_derivatives_no_mode_is_looked_for() -> None:
+    assert stand_in(log_density, DRAWS).notes == ()
+    (note,) = stand_in(in_numpy, DRAWS).notes
+    assert "modes that the draws have missed were not looked for" in note
+
+
 @pytest.mark.parametrize(
     ("draws", "function", "error", "message"),
     [
