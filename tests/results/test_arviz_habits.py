@@ -41,6 +41,7 @@ def test_against_the_best() -> None:
     assert table.index.tolist() == ["a", "b", "null"]
     np.testing.assert_allclose(table["log_evidence_diff"], [0, -0.1, -4])
     np.testing.assert_allclose(table["dse"], [0, np.hypot(0.1, 0.2), np.hypot(0.1, 0.05)])
+    np.testing.assert_allclose(table["se"], [0.1, 0.2, 0.05])
     expected = norm.cdf(0.1 / np.hypot(0.1, 0.2))
     assert table.loc["b", "p_worse"] == pytest.approx(expected)
     assert np.isnan(table.loc["a", "p_worse"])

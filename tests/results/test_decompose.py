@@ -76,6 +76,31 @@ def test_the_parts_of_the_exact_value() -> None:
         assert difference == pytest.approx(log_evidence(columns), abs=1e-9)
 
 
+def test_errors_by_hand() -> None:
+    """By the influences of all particles, of which each has its copies among the draws."""
+    idata, evidence = importance_run(0)
+    found, _ = decompose("model", idata, MODEL, evidence)
+    slopes = np.stack([group(idata, "posterior")[f"slope{j}"] for j in range(COLUMNS)], axis=-1)
+    fit = stats.norm.logpdf(Y, slopes @ X[:, :COLUMNS].T).sum(-1)
+    number = group(idata, "sample_stats")["particle"].values
+    weight = np.exp(group(idata, "annealing")["log_weight"].values)
+    weight /= weight.mean()
+    share = weight.shape[1] / number.shape[1]
+    influence = np.array(
+        [
+            np.bincount(rows, share * (values - fit.mean()), minlength=weight.shape[1])
+            for rows, values in zip(number, fit, strict=True)
+        ]
+    )
+    assert np.bincount(number[0]).max() > 1
+    n = weight.size
+    for error, each in {
+        found.fit_mcse: influence,
+        found.information_mcse: influence - (weight - 1),
+    }.items():
+        assert error == pytest.approx(np.sqrt((each**2).sum() / (n * (n - 1))), rel=1e-9)
+
+
 def scores(repetitions: int) -> dict[str, np.ndarray]:
     """Return scores of fit and information, and of both with errors that are wrong.
 

@@ -18,9 +18,9 @@ SEED = np.random.SeedSequence(1)
 Y = np.array([-3.0, -2.8, 0.1, 0.2, 3.1, 2.9])
 
 
-def mixture(k: int, transform=ordered) -> pm.Model:
+def mixture(k: int, **order) -> pm.Model:
     with pm.Model() as model:
-        mu = pm.Normal("mu", 0, 3, shape=k, transform=transform, initval=np.arange(k))
+        mu = pm.Normal("mu", 0, 3, shape=k, initval=np.arange(k), **order)
         weight = pm.Dirichlet("weight", np.ones(k))
         pm.HalfNormal("other", 1.0)
         pm.NormalMixture("y", weight, mu, 0.3, observed=Y)
@@ -35,7 +35,7 @@ def draws(k: int) -> object:
 
 
 def test_one_more_component() -> None:
-    compiled = pma.compile_model(mixture(3))
+    compiled = pma.compile_model(mixture(3, transform=ordered))
     found = embedded(draws(2), compiled, SEED)
     assert found is not None
     assert {name: v.shape for name, v in found.items()} == {
@@ -51,6 +51,12 @@ def test_one_more_component() -> None:
     last = found["mu"][:, 2] > 1
     assert np.abs(old[last] - 0.5).max() < 0.3
     assert np.isfinite(compiled.unconstrain(found)).all()
+
+
+def test_without_an_order_the_new_entry_is_the_last() -> None:
+    found = embedded(draws(2), pma.compile_model(mixture(3)), SEED)
+    assert found is not None
+    assert np.abs(found["mu"][:, :2] - [-3, 0]).max() < 0.5
 
 
 def test_models_without_anything_in_common() -> None:
