@@ -35,8 +35,10 @@ from pymc_anneal.posthoc.edge import Edge, edge_density, find_edge
 from pymc_anneal.posthoc.null_point import NullPoint, locate_null, log_prior_at
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
-# Prior draws of the parents of the null's variables: an error of 1 % for ratios that vary by 100 %.
-_PRIOR_DRAWS = 10_000
+# Prior draws of the parents of the null's variables: an error of 0.5 % for ratios that vary by
+# 100 %. Of densities that are infinite as the mean of 1 / tau is, none of 2,500 samples passes for
+# finite by its Pareto k; of samples of 10,000, one in a hundred did.
+_PRIOR_DRAWS = 40_000
 
 # Distance from the point, in posterior standard deviations, at which the prior density has to be
 # the same up to this difference in nats.

@@ -126,7 +126,7 @@ ROWS: Rows = [
             ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
             ("if not k > -np.inf or", "if not k > 1 / 3 or"),
             ("(beyond / mean - 1)", "beyond / mean"),
-            ("(1 - min(k, _LARGEST)) * mean", "(1 + min(k, _LARGEST)) * mean"),
+            ("1 / (1 - np.clip(k, 0.0, _LARGEST))", "1 / (1 + np.clip(k, 0.0, _LARGEST))"),
         ],
     ),
     (
