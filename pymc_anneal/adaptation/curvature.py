@@ -8,6 +8,10 @@ particles nor that of the gradients ``g`` at them has full rank. By parts,
 and the left side has full rank at a single particle. A Gaussian of this curvature
 agrees with the density in the covariance of its gradients; its mean is a Newton step away from that
 of the particles. For a Gaussian density both are exact.
+
+A tail, which a few heavy weights of particles show, has a curvature of its own: in the neck of a
+funnel effects are as wide as their prior. Along the tail itself there is little curvature or none,
+and the particles tell its length.
 """
 
 import numpy as np
@@ -18,6 +22,7 @@ from pymc_anneal.adaptation.fit_reference import (
     newton_step,
     scale_of_curvature,
 )
+from pymc_anneal.adaptation.preconditioner import estimate_scale, may_be_matrix
 from pymc_anneal.adaptation.target_density import TargetDensity
 
 # Step of central differences in units of the scale, where truncation and rounding errors are equal.
@@ -25,6 +30,11 @@ _DIFFERENCE = np.finfo(float).eps ** (1 / 3)
 # Largest dimension of a scale from the curvature, and the particles over which it is averaged: the
 # mean of four leaves a discrepancy of 3.2 in 1,600 dimensions (a Cox process), that of sixteen 2.2.
 _MAX_DIMENSIONS, _PARTICLES = 2048, 16
+# Variance along a direction, relative to that of all particles, above which the curvature says
+# nothing of a tail: the density goes on beyond where it is about normal.
+_LONG = 4.0
+# Newton steps from the mean of a tail beyond so many standard deviations of all particles leave it.
+_FAR_STEP = 3.0
 
 
 def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -> np.ndarray:
@@ -79,3 +89,56 @@ def locate_by_curvature(
     total = sum(curvature(target, position[i], scale) for i in spaced)
     root = scale_of_curvature(np.asarray(total) / len(spaced))
     return (mean, scale) if root is None else (newton_step(position, slope, root), root)
+
+
+def locate_tail(
+    target: TargetDensity, position: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return location and scale of a tail, from the curvature there if weights show few particles.
+
+    Parameters
+    ----------
+    target
+        The density.
+    position : ndarray, shape (n, d)
+        Particles of the whole density.
+    weight : ndarray, shape (n,)
+        Weights under which they are those of the tail; they sum to one.
+
+    Returns
+    -------
+    mean : ndarray, shape (d,)
+    scale : ndarray, shape (d,) or (d, d)
+    """
+    d, ess, found = position.shape[1], 1 / (weight**2).sum(), None
+    few = not may_be_matrix(ess, d, MAX_DENSE)
+    if few and 1 < d <= _MAX_DIMENSIONS and target.gradients:
+        found = _tail_by_curvature(target, position, weight)
+    return found or (weight @ position, estimate_scale(position, weight, largest=MAX_DENSE))
+
+
+def _tail_by_curvature(
+    target: TargetDensity, position: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return location and scale from the heaviest particles; None without curvature there.
+
+    In units of all particles, along the eigenvectors of the mean curvature.
+    """
+    heavy = np.argsort(weight)[-_PARTICLES:]
+    heavy = heavy[weight[heavy] > 0]
+    share, spread = weight[heavy] / weight[heavy].sum(), position.std(axis=0)
+    mean, slope = share @ position[heavy], share @ target.gradient(position[heavy])
+    if not (np.isfinite(slope).all() and (spread > 0).all()):
+        return None
+    each = zip(share, position[heavy], strict=True)
+    total = np.asarray(sum(w * curvature(target, x, spread) for w, x in each))
+    if not np.isfinite(total).all():
+        return None
+    size, axes = np.linalg.eigh(total * np.outer(spread, spread))
+    along = (position - mean) / spread @ axes
+    curved = size * _LONG * along.var(axis=0) > 1
+    variance = np.where(curved, 1 / np.where(curved, size, 1.0), weight @ along**2)
+    step = axes @ (curved * variance * (axes.T @ (spread * slope)))
+    step *= np.abs(step).max() <= _FAR_STEP
+    root = axes * np.sqrt(variance)
+    return mean + spread * step, spread[:, None] * np.linalg.cholesky(root @ root.T)

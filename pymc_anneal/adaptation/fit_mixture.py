@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.curvature import locate_by_curvature
-from pymc_anneal.adaptation.fit_reference import MAX_DENSE
+from pymc_anneal.adaptation.curvature import locate_by_curvature, locate_tail
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
@@ -28,7 +27,6 @@ from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peak_mass import Peak
 from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
-from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
 from pymc_anneal.base.batches import COSTLY_BATCH
@@ -291,8 +289,7 @@ class MixtureFitter:
             if fits[-1].discrepancy < _FAR:
                 break
             weight = normalised(fits[-1].log_ratio_particles)
-            scale = estimate_scale(self.position, weight, largest=MAX_DENSE)
-            normal = GaussianReference(weight @ self.position, scale)
+            normal = GaussianReference(*locate_tail(self.target, self.position, weight))
             mixture = with_component(mixture, normal, len(mixture.mean))
             fits.append(self.fit(mixture, own, found.modes))
         best = min(fits, key=lambda fit: fit.discrepancy)

@@ -2,9 +2,9 @@
 
 A probability ``p_k = exp(z_k) / sum(exp(z))``, the form of a simplex transform and of a softmax, is
 zero in floating point if ``z_k`` lies 745 below the largest. Its logarithm is then taken of the
-form, ``log p_k = z_k - log(sum(exp(z)))``. Guards of the kind "minus infinity if ``x = 0``", around
-a logarithm whose argument is positive by its form, are dropped: they would cut the tail off. So are
-the signs of such arguments.
+form, ``log p_k = z_k - log(sum(exp(z)))``. Guards of the kind "minus infinity if ``x = 0``", or
+"unless ``x > 0``", around a logarithm whose argument is positive by its form, are dropped: they
+would cut the tail off. So are the signs of such arguments.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import EQ, Exp, Log, Sign, Sub, Switch, TrueDiv
+from pytensor.scalar.basic import EQ, GT, Exp, Log, Sign, Sub, Switch, TrueDiv
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
@@ -29,16 +29,20 @@ def take_log_of_softmax(fgraph: FunctionGraph, node: Apply) -> list[Variable] | 
 
 
 def drop_zero_guard(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
-    """Rewrite ``switch(x = 0, a, b)`` to ``b`` for an ``x`` that is zero only by underflow."""
+    """Rewrite ``switch(x = 0, a, b)`` to ``b`` for an ``x`` that is zero only by underflow.
+
+    And ``switch(x > 0, b, a)``, as the density of a log-normal variable has it.
+    """
     if not isinstance(node.op.scalar_op, Switch):
         return None
-    condition, _, otherwise = node.inputs
-    if not isinstance(scalar_op(condition), EQ):
+    condition, first, second = node.inputs
+    if not isinstance(scalar_op(condition), EQ | GT):
         return None
     value, bound = condition.owner.inputs
     if not (_is_constant(bound, 0) and _is_positive(value)):
         return None
-    return [otherwise] if otherwise.type == node.outputs[0].type else None
+    kept = second if isinstance(scalar_op(condition), EQ) else first
+    return [kept] if kept.type == node.outputs[0].type else None
 
 
 def drop_sign_of_positive(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:

@@ -59,6 +59,24 @@ def test_gamma_and_its_kin(family: str, a: float) -> None:
     assert_density(compiled, draws, a * scaled - np.exp(scaled) - special.gammaln(a))
 
 
+@pytest.mark.parametrize("sigma", [0.5, 400.0])
+def test_log_normal(sigma: float) -> None:
+    compiled, draws = draw(lambda: pm.LogNormal("x", 2.0, sigma))
+    assert_moments(draws[:, 0], 2.0, sigma**2)
+    assert_density(compiled, draws, stats.norm.logpdf(draws[:, 0], 2.0, sigma))
+
+
+def test_a_log_normal_variable_of_heavy_tailed_scale_can_be_annealed() -> None:
+    """A half-Cauchy scale is above 745 in a sixtieth of the draws."""
+    with pm.Model() as model:
+        scale = pm.HalfCauchy("scale", 20.0)
+        a = pm.LogNormal("a", 0.0, scale, shape=4)
+        pm.Normal("y", pm.math.log(1 + a), 1.0, observed=np.full(4, 0.7))
+    draws = pma.compile_model(model).sample_prior(np.random.SeedSequence(5), 2000)
+    assert np.isfinite(draws).all()
+    assert np.abs(draws).max() > 745  # exp is zero or infinite beyond
+
+
 @pytest.mark.parametrize("a", SHAPES)
 @pytest.mark.parametrize("b", [0.01, 2.0])
 def test_beta(a: float, b: float) -> None:
