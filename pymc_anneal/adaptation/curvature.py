@@ -33,7 +33,8 @@ _MAX_DIMENSIONS, _PARTICLES = 2048, 16
 # Variance along a direction, relative to that of all particles, above which the curvature says
 # nothing of a tail: the density goes on beyond where it is about normal.
 _LONG = 4.0
-# Newton steps from the mean of a tail beyond so many standard deviations of all particles leave it.
+# A Newton step longer than so many standard deviations of all particles, that ends as far from
+# their mean, leaves them.
 _FAR_STEP = 3.0
 
 
@@ -136,9 +137,20 @@ def _tail_by_curvature(
         return None
     size, axes = np.linalg.eigh(total * np.outer(spread, spread))
     along = (position - mean) / spread @ axes
-    curved = size * _LONG * along.var(axis=0) > 1
-    variance = np.where(curved, 1 / np.where(curved, size, 1.0), weight @ along**2)
+    whole, ess = along.var(axis=0), 1 / (weight**2).sum()
+    curved = size * _LONG * whole > 1
+    # The spread of few particles is shrunk to that of all, as if one more had it.
+    length = (ess * (weight @ along**2) + whole) / (ess + 1)
+    variance = np.where(curved, 1 / np.where(curved, size, 1.0), length)
     step = axes @ (curved * variance * (axes.T @ (spread * slope)))
-    step *= np.abs(step).max() <= _FAR_STEP
-    root = axes * np.sqrt(variance)
-    return mean + spread * step, spread[:, None] * np.linalg.cholesky(root @ root.T)
+    end = (mean - position.mean(axis=0)) / spread + step
+    far = np.minimum(np.abs(step), np.abs(end))
+    if far.max() > _FAR_STEP:
+        step = np.zeros_like(step)
+    return mean + spread * step, spread[:, None] * _lower_root(axes * np.sqrt(variance))
+
+
+def _lower_root(root: np.ndarray) -> np.ndarray:
+    """Return the lower triangular root of ``A A'``, shape ``(d, d)``; rounding does not stop it."""
+    upper = np.linalg.qr(root.T, mode="r")
+    return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)

@@ -136,6 +136,33 @@ class TestTail:
         assert 0.5 < np.linalg.norm(scale[0]) < 2.0
 
     @double_precision
+    def test_one_particle(self) -> None:
+        """It shows no length: that of all particles is taken, about one."""
+        position = self._draws(250)
+        weight = np.zeros(250)
+        weight[position[:, 0].argmin()] = 1.0
+        mean, scale = locate_tail(self._target(), position, weight)
+        assert mean[0] == position[:, 0].min()
+        assert 0.5 < np.linalg.norm(scale[0]) < 2.0
+        assert self._lost(mean, scale) < 0.1
+
+    @double_precision
+    def test_scales_a_million_apart(self) -> None:
+        ratio = jnp.geomspace(1e-6, 1.0, 6)
+        axes = np.linalg.qr(np.random.default_rng(8).standard_normal((6, 6)))[0]
+
+        def terms(x: jax.Array) -> LogTerms:
+            return LogTerms(-0.5 * ((jnp.asarray(axes).T @ x / ratio) ** 2).sum(), jnp.zeros(()))
+
+        position = np.random.default_rng(9).standard_normal((20, 6)) * np.asarray(ratio) @ axes.T
+        weight = np.array([0.6, 0.4, *np.zeros(18)])
+        target = TargetDensity(GeometricPath(terms), 64)
+        _, scale = locate_tail(target, position, weight)
+        assert (np.diag(scale) > 0).all()
+        sizes = np.linalg.svd(scale, compute_uv=False)
+        np.testing.assert_allclose(sizes, np.sort(ratio)[::-1], rtol=0.01)
+
+    @double_precision
     def test_of_many_particles_the_moments_are_taken(self) -> None:
         position = self._draws(8000)
         weight = self._in_neck(position)
