@@ -94,8 +94,11 @@ def locate_by_curvature(
 
 def locate_tail(
     target: TargetDensity, position: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return location and scale of a tail, from the curvature there if weights show few particles.
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return location and scale of a tail by its moments, and by its curvature.
+
+    The latter where weights show too few particles for moments, and the density is curved there.
+    It is too narrow where the particles are in several places.
 
     Parameters
     ----------
@@ -108,14 +111,15 @@ def locate_tail(
 
     Returns
     -------
-    mean : ndarray, shape (d,)
-    scale : ndarray, shape (d,) or (d, d)
+    list of (mean, scale), shapes (d,) and (d,) or (d, d)
+        One or two of them.
     """
-    d, ess, found = position.shape[1], 1 / (weight**2).sum(), None
-    few = not may_be_matrix(ess, d, MAX_DENSE)
-    if few and 1 < d <= _MAX_DIMENSIONS and target.gradients:
-        found = _tail_by_curvature(target, position, weight)
-    return found or (weight @ position, estimate_scale(position, weight, largest=MAX_DENSE))
+    d, ess = position.shape[1], 1 / (weight**2).sum()
+    by_moments = weight @ position, estimate_scale(position, weight, largest=MAX_DENSE)
+    if not 1 < d <= _MAX_DIMENSIONS or may_be_matrix(ess, d, MAX_DENSE) or not target.gradients:
+        return [by_moments]
+    by_curvature = _tail_by_curvature(target, position, weight)
+    return [by_moments] if by_curvature is None else [by_moments, by_curvature]
 
 
 def _tail_by_curvature(

@@ -4,9 +4,10 @@ Each mode among the particles (`modes.py`) gets two components at the place and 
 particles, a normal one and a Student-t one with heavier tails. The weights come from importance
 sampling with the mixture itself (`mixture_weights.py`). The largest mode may have a third
 component, wider along some coordinates (`wider_component.py`). Components for modes that no
-particle has met come from a search (`peaks.py`). Those for skewed tails have the mean and the
-covariance of the particles under the weights ``f / r``, the ratio of target to mixture, which are
-large where the mixture is too low.
+particle has met come from a search (`peaks.py`). Those for tails are at the particles under the
+weights ``f / r``, the ratio of target to mixture, which are large where the mixture is too low;
+their scale is the covariance there or follows from the curvature (`curvature.py`), whichever brings
+the mixture nearer to the target.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
 from pymc_anneal.adaptation.peak_mass import Peak
-from pymc_anneal.adaptation.peaks import MAX_DIMENSIONS, Search, candidates, climb
+from pymc_anneal.adaptation.peaks import CALLS_OF_A_ROUND, MAX_DIMENSIONS, Search, candidates, climb
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
 from pymc_anneal.base.batches import COSTLY_BATCH
@@ -51,8 +52,8 @@ _DRAWS_PER_PARTICLE = 4
 _SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 50_000
 # Least number of climbs from the prior at a time.
 _LEAST_STARTS = 32
-# Evaluations of the survey for each further round of climbs from the prior, which takes at most as
-# many, and the largest number of rounds.
+# Evaluations of the survey, at least, for each further round of climbs from the prior, and the
+# largest number of rounds.
 _PER_ROUND, _MOST_ROUNDS = 50_000, 16
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of a new component before the weights are
@@ -131,10 +132,12 @@ def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Sear
     dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
     least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
+    starts = max(particles * dimensions // all_, _LEAST_STARTS)
     return Search(
         draws=int(np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)),
-        starts=max(particles * dimensions // all_, _LEAST_STARTS),
-        rounds=min(effort // _PER_ROUND, _MOST_ROUNDS),
+        starts=starts,
+        # A round takes no more evaluations than the survey has taken for it.
+        rounds=min(effort // max(_PER_ROUND, starts * CALLS_OF_A_ROUND), _MOST_ROUNDS),
         branches=compiled.branches,
         evaluations=effort,
     )
@@ -288,14 +291,26 @@ class MixtureFitter:
         for own in seeds:
             if fits[-1].discrepancy < _FAR:
                 break
-            weight = normalised(fits[-1].log_ratio_particles)
-            normal = GaussianReference(*locate_tail(self.target, self.position, weight))
-            mixture = with_component(mixture, normal, len(mixture.mean))
-            fits.append(self.fit(mixture, own, found.modes))
+            mixture, fit = self._with_tail(mixture, fits[-1], own)
+            fits.append(fit)
         best = min(fits, key=lambda fit: fit.discrepancy)
         if len(fits) > 1:
             best = self.measure(best.path, best.modes, again)
         return replace(best, complete=found.complete)
+
+    def _with_tail(
+        self, mixture: ModeMixture, fit: FittedReference, seed: np.random.SeedSequence
+    ) -> tuple[ModeMixture, FittedReference]:
+        """Add a component where the target is above the mixture, of several the one that fits best.
+
+        By its moments it is too wide, by its curvature it may be too narrow.
+        """
+        tails = locate_tail(self.target, self.position, normalised(fit.log_ratio_particles))
+        places = [GaussianReference(*at) for at in tails]
+        wider = [with_component(mixture, at, len(mixture.mean)) for at in places]
+        each = zip(wider, seed.spawn(len(wider)), strict=True)
+        tried = [(one, self.fit(one, own, fit.modes)) for one, own in each]
+        return min(tried, key=lambda pair: pair[1].discrepancy)
 
 
 def _keep_high(

@@ -42,6 +42,8 @@ _MAX_TOP_CALLS = 200
 _NARROW = 0.25
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
+# Calls of the gradient that a further round takes for each climb that goes on, at most.
+CALLS_OF_A_ROUND = _STARTS * _MAX_CALLS + _MORE_CALLS
 # Share of the climbs that may end below the particles, by so many nats, without further rounds:
 # where there is one top, nearly all reach it.
 _BELOW, _MARGIN = 0.05, 2.0
