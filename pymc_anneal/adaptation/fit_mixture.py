@@ -50,8 +50,9 @@ _DRAWS_PER_PARTICLE = 4
 # each coordinate that the spike of 20 dimensions in the tests of DNest4, which one draw in 4,000
 # meets, is found. They take no gradients.
 _SEARCH, _LEAST_PER_COORDINATE, _MOST_SEARCH = 0.5, 1600, 50_000
-# Least number of climbs from the prior at a time.
-_LEAST_STARTS = 32
+# Least and largest number of climbs from the prior at a time: as many as a small survey has
+# particles, since more coordinates do not mean more modes.
+_LEAST_STARTS, _MOST_STARTS = 32, 320
 # Evaluations of the survey, at least, for each further round of climbs from the prior, and the
 # largest number of rounds.
 _PER_ROUND, _MOST_ROUNDS = 50_000, 16
@@ -132,7 +133,7 @@ def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Sear
     dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
     least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
-    starts = max(particles * dimensions // all_, _LEAST_STARTS)
+    starts = int(np.clip(particles * dimensions // all_, _LEAST_STARTS, _MOST_STARTS))
     return Search(
         draws=int(np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)),
         starts=starts,
