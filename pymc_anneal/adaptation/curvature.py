@@ -125,10 +125,7 @@ def locate_tail(
 def _tail_by_curvature(
     target: TargetDensity, position: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return location and scale from the heaviest particles; None without curvature there.
-
-    In units of all particles, along the eigenvectors of the mean curvature.
-    """
+    """Return location and scale from the heaviest particles; None without curvature there."""
     heavy = np.argsort(weight)[-_PARTICLES:]
     heavy = heavy[weight[heavy] > 0]
     share, spread = weight[heavy] / weight[heavy].sum(), position.std(axis=0)
@@ -141,17 +138,26 @@ def _tail_by_curvature(
         return None
     size, axes = np.linalg.eigh(total * np.outer(spread, spread))
     along = (position - mean) / spread @ axes
-    whole, ess = along.var(axis=0), 1 / (weight**2).sum()
-    curved = size * _LONG * whole > 1
-    # The spread of few particles is shrunk to that of all, as if one more had it.
-    length = (ess * (weight @ along**2) + whole) / (ess + 1)
-    variance = np.where(curved, 1 / np.where(curved, size, 1.0), length)
+    curved, variance = _variance_along(size, along, weight)
     step = axes @ (curved * variance * (axes.T @ (spread * slope)))
     end = (mean - position.mean(axis=0)) / spread + step
-    far = np.minimum(np.abs(step), np.abs(end))
-    if far.max() > _FAR_STEP:
+    if np.minimum(np.abs(step), np.abs(end)).max() > _FAR_STEP:
         step = np.zeros_like(step)
     return mean + spread * step, spread[:, None] * _lower_root(axes * np.sqrt(variance))
+
+
+def _variance_along(
+    size: np.ndarray, along: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the density is curved along axes, and the variance there, shape ``(d,)`` each.
+
+    `size` are the curvatures, `along` the places of the particles, shape ``(n, d)``. The spread of
+    few particles is shrunk to that of all, as if one more had it.
+    """
+    whole, ess = along.var(axis=0), 1 / (weight**2).sum()
+    curved = size * _LONG * whole > 1
+    length = (ess * (weight @ along**2) + whole) / (ess + 1)
+    return curved, np.where(curved, 1 / np.where(curved, size, 1.0), length)
 
 
 def _lower_root(root: np.ndarray) -> np.ndarray:

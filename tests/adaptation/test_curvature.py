@@ -13,6 +13,7 @@ from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath
+from tests.adaptation import neck
 
 D = MAX_DENSE + 8
 CENTRE = np.linspace(-2.0, 2.0, D)
@@ -78,30 +79,10 @@ def test_curvature_by_differences() -> None:
 
 
 class TestTail:
-    """Effects that are wide in the neck of a funnel, and narrow elsewhere.
-
-    ``log s ~ -Exp(1)``, and each effect is normal with variance ``1 / (1 + s^2)`` about
-    ``s^2 / (1 + s^2)``: its posterior where the scale ``s`` multiplies a standard normal variable,
-    and one datum of unit error is ``s``.
-    """
-
-    EFFECTS = 80
-    NECK = -3.0
-
-    def _terms(self, x: jax.Array) -> LogTerms:
-        squared = jnp.exp(2 * x[0])
-        normal = jax.scipy.stats.norm.logpdf(x[1:], squared / (1 + squared), (1 + squared) ** -0.5)
-        return LogTerms(jnp.where(x[0] < 0, x[0], -jnp.inf) + normal.sum(), jnp.zeros(()))
-
-    def _draws(self, n: int) -> np.ndarray:
-        rng = np.random.default_rng(3)
-        log_s = -rng.exponential(size=n)
-        squared = np.exp(2 * log_s)[:, None]
-        e = rng.standard_normal((n, self.EFFECTS))
-        return np.column_stack([log_s, (squared + e * np.sqrt(1 + squared)) / (1 + squared)])
+    """The neck of a funnel (`neck.py`)."""
 
     def _in_neck(self, position: np.ndarray) -> np.ndarray:
-        inside = (position[:, 0] < self.NECK).astype(float)
+        inside = (position[:, 0] < neck.NECK).astype(float)
         return inside / inside.sum()
 
     def _lost(self, mean: np.ndarray, scale: np.ndarray) -> float:
@@ -110,15 +91,15 @@ class TestTail:
         inverse = np.linalg.inv(covariance[1:, 1:])
         log_det = np.linalg.slogdet(covariance[1:, 1:])[1]
         return 0.5 * float(
-            np.trace(inverse) - self.EFFECTS + log_det + mean[1:] @ inverse @ mean[1:]
+            np.trace(inverse) - neck.EFFECTS + log_det + mean[1:] @ inverse @ mean[1:]
         )
 
     def _target(self, gradients: bool = True) -> TargetDensity:
-        return TargetDensity(GeometricPath(self._terms), 64, gradients=gradients)
+        return TargetDensity(GeometricPath(neck.terms), 64, gradients=gradients)
 
     @double_precision
     def test_a_dozen_particles_of_a_neck_are_enough(self) -> None:
-        position = self._draws(250)
+        position = neck.posterior(250)
         weight = self._in_neck(position)
         assert (weight > 0).sum() < 20
         by_moments, by_curvature = locate_tail(self._target(), position, weight)
@@ -127,7 +108,7 @@ class TestTail:
 
     @double_precision
     def test_the_length_of_a_neck_is_that_of_its_particles(self) -> None:
-        position = self._draws(250)
+        position = neck.posterior(250)
         weight = self._in_neck(position)
         _, (mean, scale) = locate_tail(self._target(), position, weight)
         assert abs(mean[0] - weight @ position[:, 0]) < 0.1
@@ -137,7 +118,7 @@ class TestTail:
     @double_precision
     def test_one_particle(self) -> None:
         """It shows no length: that of all particles is taken, about one."""
-        position = self._draws(250)
+        position = neck.posterior(250)
         weight = np.zeros(250)
         weight[position[:, 0].argmin()] = 1.0
         _, (mean, scale) = locate_tail(self._target(), position, weight)
@@ -163,14 +144,14 @@ class TestTail:
 
     @double_precision
     def test_of_many_particles_the_moments_are_taken(self) -> None:
-        position = self._draws(8000)
+        position = neck.posterior(8000)
         weight = self._in_neck(position)
         [(mean, scale)] = locate_tail(self._target(), position, weight)
         np.testing.assert_array_equal(mean, weight @ position)
         np.testing.assert_array_equal(scale, estimate_scale(position, weight, largest=MAX_DENSE))
 
     def test_without_gradients(self) -> None:
-        position = self._draws(250)
+        position = neck.posterior(250)
         weight = self._in_neck(position)
         [(mean, scale)] = locate_tail(self._target(gradients=False), position, weight)
         np.testing.assert_array_equal(mean, weight @ position)
@@ -183,7 +164,7 @@ class TestTail:
         def slope(x: jax.Array) -> LogTerms:
             return LogTerms(-0.5 * ((x - 50.0) ** 2).sum(), jnp.zeros(()))
 
-        target, position = TargetDensity(GeometricPath(slope), 64), self._draws(30)
+        target, position = TargetDensity(GeometricPath(slope), 64), neck.posterior(30)
         weight = np.full(30, 1 / 30)
         _, (mean, _) = locate_tail(target, position, weight)
         heaviest = np.argsort(weight)[-16:]

@@ -11,10 +11,13 @@ from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation import fit_mixture as module
+from pymc_anneal.adaptation.curvature import locate_tail
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
+from tests.adaptation import neck
 
 D, PRIOR_SD = 4, 5.0
 CENTRES = np.stack([np.full(D, 3.0), np.full(D, -3.0)])
@@ -159,6 +162,29 @@ class TestWiderComponent:
 
     def test_student_t_components_are_not_enough(self) -> None:
         assert np.quantile(self._log_ratio_in_tail([]), 0.9) > 3.0
+
+
+class TestNeck:
+    """Many effects that are wide where their scale is small (`neck.py`)."""
+
+    def _log_ratio_in_neck(self) -> np.ndarray:
+        """Return posterior over mixture, in nats, at draws of the posterior in the neck."""
+        target = TargetDensity(pma.GeometricPath(neck.terms), 64)
+        position, seed = neck.posterior(250), np.random.SeedSequence(5)
+        found = fit_mixture(target, position, neck.draw_prior, seed)
+        inside = neck.posterior(4000, seed=4)
+        inside = inside[inside[:, 0] < neck.NECK]
+        with jax.enable_x64(True):
+            terms = found.path.evaluate(inside)
+            return np.asarray(terms.log_target - terms.log_reference)
+
+    def test_the_curvature_there(self) -> None:
+        assert np.quantile(self._log_ratio_in_neck(), 0.9) < 3.0
+
+    def test_moments_are_not_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        by_moments = lambda *found: locate_tail(*found)[:1]  # noqa: E731
+        monkeypatch.setattr(module, "locate_tail", by_moments)
+        assert np.quantile(self._log_ratio_in_neck(), 0.9) > 5.0
 
 
 class TestProfile:

@@ -246,7 +246,16 @@ ROWS: Rows = [
         [
             ("(second + second.T) / 2", "second + second.T"),
             ("-(above - below) / (2 * _DIFFERENCE", "-(above - below) / (_DIFFERENCE"),
+            ("(ess * (weight @ along**2) + whole) / (ess + 1)", "weight @ along**2"),
+            ("curved * variance * (axes.T", "0.0 * variance * (axes.T"),
+            (".max() > _FAR_STEP", ".max() > np.inf"),
+            ("* np.sign(np.diag(upper))[:, None]", ""),
         ],
+    ),
+    (
+        "adaptation/fit_mixture",
+        "tests/adaptation/test_fit_mixture.py::TestNeck",
+        [("key=lambda pair: pair[1].discrepancy", "key=lambda pair: -pair[1].discrepancy")],
     ),
     (
         "adaptation/preconditioner",
@@ -437,6 +446,11 @@ ROWS: Rows = [
         "model/log_densities",
         "tests/model/test_overflowing_prior.py",
         [("standard = [rv for rv in model.free_RVs if is_standardised(rv, model.rvs_to_transforms[rv])]", "standard = []")],
+    ),
+    (
+        "model/underflow",
+        "tests/model/test_unconstrained_draws.py",
+        [("kept = second if", "kept = first if")],
     ),
     (
         "model/underflow",
