@@ -31,7 +31,8 @@ def take_log_of_softmax(fgraph: FunctionGraph, node: Apply) -> list[Variable] | 
 def drop_zero_guard(fgraph: FunctionGraph, node: Apply) -> list[Variable] | None:
     """Rewrite ``switch(x = 0, a, b)`` to ``b`` for an ``x`` that is zero only by underflow.
 
-    And ``switch(x > 0, b, a)``, as the density of a log-normal variable has it.
+    And ``switch(x > 0, b, a)``. PyMC 5 has the first in powers, both lines have the second in the
+    density of a log-normal variable.
     """
     if not isinstance(node.op.scalar_op, Switch):
         return None

@@ -450,7 +450,7 @@ ROWS: Rows = [
     (
         "model/underflow",
         "tests/model/test_unconstrained_draws.py",
-        [("kept = second if", "kept = first if")],
+        [("EQ) else first", "EQ) else second")],
     ),
     (
         "model/underflow",
