@@ -84,7 +84,8 @@ def log_weight_variance(log_weight: np.ndarray) -> float:
     if finite.size < 2:
         return float("inf")
     by_ess = max(np.log(finite.size / effective_sample_size(finite)), 0.0)  # of equal weights
-    by_quartiles = median_and_robust_sd(finite)[1] ** 2
+    with np.errstate(over="ignore"):  # penalties of 1e300 are as good as infinite
+        by_quartiles = float(np.square(median_and_robust_sd(finite)[1]))
     if by_quartiles > _CLUSTERS * by_ess and weight_pareto_k(finite) <= MAX_PARETO_K:
         return float(by_ess)
     return float(max(by_ess, by_quartiles))

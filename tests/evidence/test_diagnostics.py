@@ -105,6 +105,11 @@ class TestLogWeightVariance:
         log_weight = np.r_[np.zeros(50), np.full(50, -np.inf)]
         assert log_weight_variance(log_weight) == pytest.approx(0, abs=1e-12)
 
+    def test_weights_that_are_as_good_as_zero(self) -> None:
+        """The square of their distance, which overflows, is infinite; their number is half."""
+        log_weight = np.repeat([-1e300, 0.0], 500) + np.random.default_rng(2).normal(0, 0.1, 1000)
+        assert log_weight_variance(log_weight) == pytest.approx(np.log(2), abs=0.05)
+
     def test_nothing_to_tell(self) -> None:
         assert log_weight_variance(np.full(9, -np.inf)) == np.inf
 
