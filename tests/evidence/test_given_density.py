@@ -56,7 +56,7 @@ def test_same_bits_as_by_model(by_model, method: str) -> None:
     found = pma.bridge_evidence(flat.reshape(4, -1, 2), log_density=function, **same)
     assert [getattr(found, n) for n in NUMBERS] == [getattr(expected, n) for n in NUMBERS]
     other = pma.bridge_evidence(
-        flat.reshape(4, -1, 2), log_density=lambda x: function(x) + 1e-15, **same
+        flat.reshape(4, -1, 2), log_density=lambda x: function(x) + 1e-12, **same
     )
     assert other.log_evidence != expected.log_evidence
 
@@ -107,7 +107,12 @@ def test_without_derivatives_no_mode_is_looked_for() -> None:
         (DRAWS, lambda x: np.nan * in_numpy(x), ValueError, "`log_density` is nan at"),
         (DRAWS, lambda x: -jnp.inf, ValueError, "density of zero"),
         (DRAWS, lambda x: np.log(np.asarray(x)), ValueError, "expected a number"),
-        (DRAWS[:, :, [0, 0]], log_density, ValueError, "covariance of the posterior draws"),
+        (
+            DRAWS[:, :, [0, 0]],
+            log_density,
+            ValueError,
+            "covariance of the posterior|not positive definite",
+        ),
     ],
 )
 def test_errors(draws, function, error, message: str) -> None:
