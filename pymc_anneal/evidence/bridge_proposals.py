@@ -14,6 +14,9 @@ from pymc_anneal.evidence.posterior_density import LogDensity
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath, ReferenceTerms
 
+# Root of some forty rounding errors, relative to a standard deviation.
+_ROUNDING = 1e-7
+
 
 def from_mixture(
     compiled: CompiledModel,
@@ -65,7 +68,11 @@ def mean_and_root(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and Cholesky factor of the covariance of draws of shape ``(n, d)``."""
     covariance = np.atleast_2d(np.cov(x.T))
     try:
-        return x.mean(axis=0), np.linalg.cholesky(covariance)
+        root = np.linalg.cholesky(covariance)
+        # Rounding lets some libraries find a root of a singular matrix.
+        if (np.diag(root) <= _ROUNDING * np.sqrt(np.diag(covariance))).any():
+            raise np.linalg.LinAlgError
+        return x.mean(axis=0), root
     except np.linalg.LinAlgError:
         constant = np.flatnonzero(np.ptp(x, axis=0) == 0)
         raise ValueError(
