@@ -1,8 +1,7 @@
 """Tests that CI runs beside the newest PyMC alone: what an older one has little or no part in.
 
 PyMC and ArviZ enter through the rooms that are not named here, which are tested whole on every
-line.
-The counts are what keeps CI on both lines within 25 minutes of two cores.
+line. The counts are a choice, for the time that CI takes.
 """
 
 from collections import Counter
