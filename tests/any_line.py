@@ -1,7 +1,7 @@
 """Tests that CI runs beside the newest PyMC alone: what an older one has little or no part in.
 
-PyMC and ArviZ enter through the rooms that are not named here, which are tested whole on every
-line. The counts are a choice, for the time that CI takes.
+Rooms that are not named here are tested whole on every line. The counts are a choice, for the time
+that CI takes.
 """
 
 from collections import Counter
@@ -12,16 +12,27 @@ import pytest
 # Rooms whose modules do not import PyMC, as `tests/test_imports.py` sees to: one test of eight is
 # left for every line, which sees what an older JAX or SciPy lacks.
 WITHOUT_PYMC = frozenset({"annealing", "paths", "rbm", "schedules", "transitions"})
-# Rooms that meet PyMC in whole runs: one test of three is.
-WHOLE_RUNS = frozenset({"adaptation", "evidence", "pipeline", "sampling"})
-_ONE_OF = dict.fromkeys(WITHOUT_PYMC, 8) | dict.fromkeys(WHOLE_RUNS, 3)
+# Rooms that meet PyMC in whole runs, whose parts are tested elsewhere: one test of six is.
+WHOLE_RUNS = frozenset({"adaptation", "evidence", "pipeline"})
+# The public calls, with all that they hand to PyMC and ArviZ: one of three.
+PUBLIC_CALLS = frozenset({"sampling"})
+# Rooms with many cases for each of PyMC's and ArviZ's functions that they call: one of two.
+CALLERS = frozenset({"model", "posthoc", "results"})
+# A file of the suite's top level whose models are compared with PyMC in the room `model`.
+OF_ENGINES = frozenset({"test_unbiasedness"})
+_ONE_OF = (
+    dict.fromkeys(WITHOUT_PYMC | OF_ENGINES, 8)
+    | dict.fromkeys(WHOLE_RUNS, 6)
+    | dict.fromkeys(PUBLIC_CALLS, 3)
+    | dict.fromkeys(CALLERS, 2)
+)
 
 
 def mark_tests(items: Sequence[pytest.Item]) -> None:
-    """Add the marker ``any_line`` to the tests of these rooms, less one of so many in each room."""
+    """Add the marker ``any_line`` to the tests of these rooms, less one of so many in each."""
     seen: Counter[str] = Counter()
     for item in items:
-        room = item.path.parent.name
+        room = item.path.stem if item.path.stem in OF_ENGINES else item.path.parent.name
         if seen[room] % _ONE_OF.get(room, 1):
             item.add_marker(pytest.mark.any_line)
         seen[room] += 1

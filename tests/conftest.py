@@ -10,6 +10,7 @@ import jax
 import pytest
 
 from tests.any_line import mark_tests
+from tests.quick_cases import mark_slow_cases
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_tests(items)
+    mark_slow_cases(items)
 
 
 def _share_compiled_programs(config: pytest.Config) -> None:

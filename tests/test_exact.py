@@ -184,6 +184,7 @@ def test_posterior_variances() -> None:
     assert not draws_of_posteriors(run_blocks(), wider=1.01).variances.agrees
 
 
+@pytest.mark.slow
 def test_posterior_draws_by_the_weights_of_another_chain(monkeypatch) -> None:
     right = result.equal_weights
     monkeypatch.setattr(result, "equal_weights", lambda x, w, *a, **k: right(x, w[::-1], *a, **k))

@@ -55,6 +55,7 @@ class TestStacked:
             compiled = jax.jit(lambda r, x: r.log_density(x))(stacked, POSITION)
         np.testing.assert_allclose(compiled, expected, rtol=1e-12)
 
+    @pytest.mark.quick_cases("True-dense")
     def test_gradient(self, case: str, room: bool) -> None:
         with jax.enable_x64(True):
             found, expected = (

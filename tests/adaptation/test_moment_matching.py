@@ -74,6 +74,7 @@ class TestNormal:
             # The noise of 512 particles, the clipping of tails and the ridge, all together.
             assert (np.abs(pull / precision - beta * MEAN) < 0.5 / np.sqrt(precision)).all()
 
+    @pytest.mark.slow
     def test_path_is_shorter(self, statistics: str) -> None:
         # Lengths as measured by the pilots of both paths.
         seed = np.random.SeedSequence(4)
@@ -84,6 +85,7 @@ class TestNormal:
         assert lengths[1] < {"linear": 0.95, "squares": 0.9}[statistics] * lengths[0]
 
 
+@pytest.mark.slow
 def test_a_step_that_is_too_long_is_taken_in_part() -> None:
     """From the prior to the posterior at once: the particles are those of the new parameters."""
     family = fitted("linear").path.family

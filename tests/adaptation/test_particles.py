@@ -166,6 +166,7 @@ class TestMoveAndTune:
             assert np.isfinite(second.tuner.parts[0].scores[level])
         assert again.keep_best().tuner.parts[0].level in (5, 6)
 
+    @pytest.mark.slow
     def test_the_diagnostics_are_those_of_each_part(self) -> None:
         path = pma.GeometricPath(mixed_terms)
         kernel = pma.Composition([ON_RATE, GIBBS, WALK])

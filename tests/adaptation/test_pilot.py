@@ -77,6 +77,7 @@ class TestPath:
         assert normal_pilot(pma.HMC(), seed=2).betas[1] != pilot.betas[1]
 
 
+@pytest.mark.quick_cases("1e-05")
 @pytest.mark.parametrize("sigma", [1e-3, 1e-5])
 def test_first_steps_may_be_tiny(sigma: float) -> None:
     pilot = normal_pilot(pma.HMC(), prior_sd=100.0, y=4.2, sigma=sigma)

@@ -9,6 +9,7 @@ from pymc_anneal.adaptation.tune_at_target import rescale_at_target, tune_at_tar
 from tests.adaptation.normal_path import normal_path, normal_pilot
 
 
+@pytest.mark.quick_cases("0.01")
 @pytest.mark.parametrize("spread", [1e-2, 1.0])
 def test_it_finds_the_step_size_of_the_target(spread) -> None:
     """The particles have to be those of the target, of whatever scale."""

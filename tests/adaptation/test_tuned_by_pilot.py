@@ -31,6 +31,7 @@ def _double_precision():
 
 
 class TestOneKernel:
+    @pytest.mark.quick_cases("HMC")
     @pytest.mark.parametrize(
         "kernel",
         [pma.HMC(), pma.GeneralizedHMC(), pma.MALA(), pma.RandomWalkMetropolis()],
@@ -41,6 +42,7 @@ class TestOneKernel:
         later = pilot.accept_rate[len(pilot.accept_rate) // 3 :]
         assert np.mean(later) == pytest.approx(kernel.target_accept, abs=0.15)
 
+    @pytest.mark.slow
     def test_a_higher_target_gives_a_smaller_step(self) -> None:
         """Not of HMC, whose acceptance oscillates with the length of the trajectory."""
         kernels = [pma.RandomWalkMetropolis(n_steps=4, target_accept=t) for t in (0.2, 0.5)]
@@ -48,6 +50,7 @@ class TestOneKernel:
         low, high = (float(p.transition.at(1.0).step_size) for p in pilots)
         assert low > 1.4 * high
 
+    @pytest.mark.slow
     def test_the_scale_follows_the_density(self) -> None:
         pilot = normal_pilot(pma.HMC(), sigma=0.01, dim=2)
         early, late = (pilot.transition.at(jnp.asarray(b)) for b in (pilot.betas[1], 1.0))
@@ -66,6 +69,7 @@ class TestOneKernel:
         assert int(kernel.n_steps) >= 1
         assert (np.asarray(kernel.scale) >= 0).all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "value"), [("step_size", 0.37), ("n_steps", 5), ("scale", 0.8)]
     )
@@ -102,6 +106,7 @@ class TestComposition:
         rest, walk = pma.BlockTransition(pma.HMC(), [2]), pma.DiscreteRandomWalk([3])
         return mixed_pilot([rest, GIBBS, walk])
 
+    @pytest.mark.slow
     def test_free_parameters_of_every_part_are_set(self, pilot: Pilot) -> None:
         rest, gibbs, walk = pilot.transition.at(jnp.asarray(0.7)).kernels
         for kernel in (rest.kernel, walk):
@@ -110,6 +115,7 @@ class TestComposition:
             assert kernel.scale.shape == (1,)  # of its own coordinate alone
         assert gibbs == GIBBS
 
+    @pytest.mark.slow
     def test_scales_are_those_of_the_coordinates(self, pilot: Pilot) -> None:
         rest, _, walk = pilot.transition.at(jnp.asarray(1.0)).kernels
         draws = mixed_draws(1.0, 100_000, np.random.default_rng(1))

@@ -40,6 +40,7 @@ def test_calls_are_seen(path, expected) -> None:
         assert calls_lapack(path, np.zeros((3, 1))) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_two_threads() -> None:
     """With JAX 0.10 and without turns, these blocks wait for each other for ever."""

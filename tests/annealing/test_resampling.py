@@ -83,6 +83,7 @@ class TestUnbiased:
         assert found.visible_shift < 0.01
         found.check()
 
+    @pytest.mark.slow
     def test_weights_to_the_power_1_05(self, run_again) -> None:
         """The twin: large weights are drawn too often."""
         right = resampling._systematic_rows
@@ -94,6 +95,7 @@ class TestUnbiased:
         run_again.setattr(resampling, "_systematic_rows", wrong)
         assert not all_cases().agrees
 
+    @pytest.mark.slow
     def test_weights_that_forget_the_mean(self, run_again) -> None:
         """The twin: resampled particles restart at the largest weight."""
         right = resampling.resample_populations
@@ -210,6 +212,7 @@ def idata():
 
 
 class TestSampleAis:
+    @pytest.mark.slow
     def test_evidence(self) -> None:
         found = pma.log_evidence(idata())
         covariance = 0.25 * np.eye(3) + 9.0

@@ -98,6 +98,7 @@ def test_two_calls_at_once(setting: bool) -> None:
     assert of_process() == setting
 
 
+@pytest.mark.quick_cases("False-solved", "True-build_small_model")
 @pytest.mark.parametrize("build", [build_small_model, solved])
 def test_runs_at_once_are_in_double_precision(setting: bool, build) -> None:
     """Callbacks to Python, which run in threads of XLA, included."""

@@ -279,6 +279,7 @@ def test_what_ended_before_the_limit_is_kept(tmp_path: Path, monkeypatch) -> Non
     assert (cold["model"], warm["call"], len(reported)) == (NAME, "warm", 2)
 
 
+@pytest.mark.slow
 def test_a_row_ends_after_cpu_seconds(monkeypatch) -> None:
     program = "from benchmarks.atlas.row import end_after; end_after(0.5)\nwhile True: pass"
     monkeypatch.setattr(campaign, "command", lambda *row: [sys.executable, "-c", program])

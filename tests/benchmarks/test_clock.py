@@ -32,6 +32,7 @@ def run(executor, file: Path):
     return rbm.sample_ais(MODEL, executor=executor, checkpoint=Checkpoint(file, 1e-3), **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [0, 5, 40])
 def test_a_stopped_run_resumes_to_the_same_bits(clock, tmp_path, looks: int) -> None:
     class Short(clock.Clock):

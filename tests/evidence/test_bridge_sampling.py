@@ -82,6 +82,7 @@ def sampled(request):
 
 
 class TestExact:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["normal", "warp3"])
     def test_on_draws_of_nuts(self, sampled, method) -> None:
         problem, model, idata = sampled

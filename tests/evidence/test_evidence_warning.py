@@ -25,6 +25,7 @@ def model() -> pma.CompiledModel:
 ONE_STEP = {"steps": 1, "reference": "prior", "transition": pma.RandomWalkMetropolis(0.1)}
 
 
+@pytest.mark.slow
 def test_of_sample_ais(model) -> None:
     with pytest.warns(
         pma.EvidenceWarning, match="log evidence .* error not known: do not trust"
@@ -33,6 +34,7 @@ def test_of_sample_ais(model) -> None:
     assert caught[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_switched_off(model) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

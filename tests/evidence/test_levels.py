@@ -105,6 +105,7 @@ def scores(problem: Problem, runs: int) -> np.ndarray:
     return np.array([(f.log_evidence - problem.log_evidence) / f.mcse for f in found])
 
 
+@pytest.mark.quick_cases("one dimension", "three dimensions", "steps", "two peaks")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_evidence(name: str) -> None:
     """The error of few particles in two peaks is larger than stated: their share wanders."""
@@ -120,6 +121,7 @@ def test_too_few_moves_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores(peak(np.full(8, 0.5), 0.1), 4).mean() > 2.0
 
 
+@pytest.mark.slow
 def test_a_spike_is_missed_by_who_stops_at_the_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin does not wait until the likelihood is flat, and loses half of the evidence."""
     monkeypatch.setattr(module, "_is_flat", lambda live: True)
@@ -127,6 +129,7 @@ def test_a_spike_is_missed_by_who_stops_at_the_bulk(monkeypatch: pytest.MonkeyPa
     assert np.median(found) < np.log(0.6)
 
 
+@pytest.mark.slow
 def test_few_draws_of_the_prior_miss_a_peak() -> None:
     """What the further draws are for."""
     found = [run(two_peaks(), seed, KEPT).log_evidence for seed in range(8)]

@@ -71,6 +71,7 @@ class TestMeanRatio:
     def test_intervals_cover(self) -> None:
         assert 0.92 <= self.coverage() <= 0.98
 
+    @pytest.mark.slow
     def test_intervals_of_independent_draws_do_not(self) -> None:
         # Chains of correlation 0.6 in x have an autocorrelation of 0.36 in x^2.
         assert self.coverage(np.sqrt((1 - 0.36) / (1 + 0.36))) < 0.92

@@ -117,5 +117,6 @@ class TestBridge:
         assert abs(standard_score(scores)) < 4
         assert scores.std() == pytest.approx(1, rel=0.4)
 
+    @pytest.mark.slow
     def test_they_are_not_if_copies_go_to_the_first_place(self, model, twin) -> None:
         assert standard_score(_scores(model)) > 10

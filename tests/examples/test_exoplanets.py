@@ -116,6 +116,7 @@ def test_likelihood_with_a_dense_covariance(exoplanets: ModuleType, evaluated: t
     assert value == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_gradient(evaluated: tuple) -> None:
     *_, gradient, differences = evaluated
     assert gradient == pytest.approx(differences, rel=1e-5, abs=1e-3 * np.abs(gradient).max())

@@ -93,6 +93,7 @@ class TestCallback:
         first, second = (c.constrain(draws) for c in pair)
         np.testing.assert_allclose(first["cubed"], second["cubed"], rtol=1e-10)
 
+    @pytest.mark.slow
     def test_annealing(self, pair) -> None:
         runs = [
             pma.sample_ais(

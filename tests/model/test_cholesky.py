@@ -57,6 +57,7 @@ def test_solutions_have_the_residuals_of_substitution(n) -> None:
     assert np.all(np.abs(factor @ found - right) <= n * rounding)
 
 
+@pytest.mark.quick_cases("1")
 @pytest.mark.parametrize("n", [1, 12])
 def test_derivatives(n) -> None:
     """Forwards and backwards, once and twice, as JAX's own."""

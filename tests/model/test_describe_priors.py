@@ -24,6 +24,7 @@ def model() -> pm.Model:
     return built
 
 
+@pytest.mark.slow
 def test_words() -> None:
     assert describe_priors(compile_model(model())).split("; ") == [
         "mu ~ Normal(0, 2)",
@@ -48,6 +49,7 @@ def test_data_are_those_of_the_compilation() -> None:
     assert describe_priors(member).startswith("mu ~ Normal(0, 4)")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_described_keeps_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(value: np.ndarray) -> str:
         raise RuntimeError

@@ -96,6 +96,7 @@ def test_a_chain_takes_few_rounds_and_a_full_graph_is_refused() -> None:
     assert plan_elimination([2] * 30, {k[::-1]: v for k, v in full.items()}, 4) is None
 
 
+@pytest.mark.slow
 @double_precision
 def test_impossible_values() -> None:
     """A factor of zero beats another one that is NaN; if all are zero the sum is, too."""
@@ -112,6 +113,7 @@ def test_impossible_values() -> None:
     assert np.isnan(found.log_sum(jnp.array([0.0, jnp.nan, 0.0, 0.0])))
 
 
+@pytest.mark.slow
 @double_precision
 def test_a_wrong_twin_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours summed out in one round count nothing twice: without the block they would."""

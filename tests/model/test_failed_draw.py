@@ -21,6 +21,7 @@ def test_bounds_that_cross_are_named_with_their_parents() -> None:
     assert lower > upper == 1
 
 
+@pytest.mark.slow
 def test_bounds_that_cross_rarely_are_found_when_they_do() -> None:
     """One draw in 3,000 crosses: the first batches are right."""
     with pm.Model() as model:

@@ -47,6 +47,7 @@ def assert_finite_and_equal(model: pm.Model) -> None:
 SLOW = ("ordered_probit", "truncated_normal", "truncated_below", "censored_weibull")
 
 
+@pytest.mark.quick_cases("logarithm_of_a_half", "power_of_a_half", "truncated")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in MENDED]
 )

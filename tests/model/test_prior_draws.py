@@ -31,6 +31,27 @@ def narrower_normal(draws: np.ndarray) -> np.ndarray:
     return stats.multivariate_normal.logpdf(draws, np.median(draws, axis=0), covariance)
 
 
+@pytest.mark.quick_cases(
+    "normal",
+    "half_cauchy",
+    "log_normal",
+    "student_t",
+    "inverse_gamma",
+    "beta",
+    "uniform",
+    "truncated",
+    "half_student_t",
+    "mv_student_t",
+    "dirichlet",
+    "lkj_cholesky",
+    "ordered",
+    "zero_sum",
+    "random_walk",
+    "gaussian_process",
+    "matrix",
+    "mixture",
+    "pareto",
+)
 @pytest.mark.parametrize("name", PRIORS)
 def test_prior_draws_follow_the_prior_density(name: str) -> None:
     """``E_p[q/p] = 1`` for a density ``q`` fitted to the draws of ``p``, within 5 SE.

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pymc as pm
+import pytest
 
 from scipy import stats
 
@@ -102,6 +103,7 @@ def all_scores(wider: float = 1.0) -> ScoreRows:
     return rows
 
 
+@pytest.mark.slow
 def test_means() -> None:
     """Family "draws: prior means"."""
     found = all_scores().means
@@ -109,6 +111,7 @@ def test_means() -> None:
     found.check()
 
 
+@pytest.mark.slow
 def test_variances() -> None:
     """Family "draws: prior variances"."""
     found = all_scores().variances

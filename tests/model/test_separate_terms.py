@@ -111,6 +111,7 @@ def sites() -> pm.Model:
 
 
 class TestClasses:
+    @pytest.mark.quick_cases("checkerboard-colours0", "occupancy-colours1")
     @pytest.mark.parametrize(
         ("build", "colours"),
         [

@@ -26,6 +26,7 @@ def summed(name: str) -> tuple[pma.CompiledModel, SummedModel]:
     return whole, found
 
 
+@pytest.mark.quick_cases("mixture", "slab", "magnet")
 @pytest.mark.parametrize("name", MODELS)
 @double_precision
 def test_density(name: str) -> None:
@@ -40,6 +41,7 @@ def test_density(name: str) -> None:
         assert total[i] == pytest.approx(log_sum(whole, values), abs=2e-6)
 
 
+@pytest.mark.quick_cases("slab")
 @pytest.mark.parametrize("name", ["mixture", "slab"])
 @double_precision
 def test_prior_and_likelihood_are_apart(name: str) -> None:
@@ -53,6 +55,7 @@ def test_prior_and_likelihood_are_apart(name: str) -> None:
     assert abs(of_sum.mean() - of_model.mean()) < 4 * error
 
 
+@pytest.mark.quick_cases("occupancy")
 @pytest.mark.parametrize("name", ["chain", "occupancy", "slab"])
 @double_precision
 def test_draws_come_from_the_conditional_distribution(name: str) -> None:
@@ -71,6 +74,7 @@ def test_draws_come_from_the_conditional_distribution(name: str) -> None:
     assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_their_positions() -> None:
     _, found = summed("mixture")
     x = found.sample_prior(np.random.SeedSequence(3), 300)
@@ -110,6 +114,7 @@ def test_no_value_beyond_the_support_is_evaluated() -> None:
     assert all(np.isfinite(part).all() for part in terms(jnp.array([0.7])))
 
 
+@pytest.mark.slow
 def test_a_missing_colour_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours in one colour never take different values: the check of the sum refuses it."""
     monkeypatch.setattr(module, "colour_apart", lambda depends: np.zeros(depends.shape[1], int))
@@ -118,6 +123,7 @@ def test_a_missing_colour_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not summed out" in whole.fallbacks[0]
 
 
+@pytest.mark.slow
 def test_pickle() -> None:
     _, found = summed("mixture")
     again = pickle.loads(pickle.dumps(found))
@@ -128,6 +134,7 @@ def test_pickle() -> None:
     np.testing.assert_array_equal(again.constrain(x)["label"], found.constrain(x)["label"])
 
 
+@pytest.mark.slow
 def test_what_is_left() -> None:
     """Indicators of one regression stay; those beside them are summed out."""
     with pm.Model() as model:

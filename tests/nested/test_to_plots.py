@@ -21,6 +21,7 @@ def run():
     return compiled, pma.sample_ais(compiled, **settings)
 
 
+@pytest.mark.slow
 def test_plots_of_dynesty(run) -> None:
     plotting = pytest.importorskip("dynesty.plotting")
     compiled, idata = run

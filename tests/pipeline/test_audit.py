@@ -42,6 +42,7 @@ def slab():
 
 
 class TestSpikeAndSlab:
+    @pytest.mark.slow
     def test_the_spike_is_found(self, slab) -> None:
         model, log_evidence = slab
         idata = run(model)
@@ -55,6 +56,7 @@ class TestSpikeAndSlab:
         shares = np.asarray(modes["mode_share_of_run"])
         np.testing.assert_allclose(shares, np.asarray(modes["mode_share"]), atol=0.01)
 
+    @pytest.mark.slow
     def test_a_run_that_misses_it_says_so(self, slab) -> None:
         model, log_evidence = slab
         idata = run(model, reference="prior")
@@ -105,6 +107,7 @@ def test_a_likelihood_without_parameters_is_not() -> None:
     assert found.log_evidence == pytest.approx(stats.norm.logpdf([0.3, -0.2]).sum())
 
 
+@pytest.mark.slow
 def test_a_null_with_parameters_that_drop_out_is_not() -> None:
     """A mask of zeros, as where models share a graph and differ in their data."""
     with pm.Model() as null:
@@ -149,16 +152,19 @@ class TestNoAudit:
     def verdict(model: pm.Model, **arguments) -> str:
         return str(pma.log_evidence(run(model, draws=500, warnings=False, **arguments)).verdict)
 
+    @pytest.mark.slow
     def test_given_steps(self) -> None:
         model, _ = two_modes(0.8, 3, 6.0)
         assert "the number of steps was given" in self.verdict(model, steps=4, reference="prior")
 
+    @pytest.mark.slow
     def test_discrete_variables(self) -> None:
         with pm.Model() as model:
             k = pm.Bernoulli("k", 0.5)
             pm.Normal("y", k, 1, observed=0.3)
         assert self.verdict(model) == "trust"  # both values were weighed
 
+    @pytest.mark.slow
     def test_no_likelihood(self) -> None:
         with pm.Model() as model:
             pm.Normal("x")

@@ -71,6 +71,7 @@ def is_unbiased(found: np.ndarray) -> bool:
     return abs(found.mean() - 1) < 3 * found.std() / np.sqrt(len(found))
 
 
+@pytest.mark.quick_cases("4.0-1")
 @pytest.mark.parametrize(
     ("variance", "seed"),
     [
@@ -93,6 +94,7 @@ def test_trials_that_are_too_short(deviation: float, monkeypatch) -> None:
     assert is_unbiased(estimates(monkeypatch, deviation**2, None, 3))
 
 
+@pytest.mark.slow
 def test_longer_runs_that_are_counted_with_the_first() -> None:
     """The twin: a sequence of counted runs that goes on while the error misses the target."""
     rng = np.random.default_rng(4)

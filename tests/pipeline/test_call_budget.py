@@ -80,6 +80,7 @@ def run(model, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_generous_budget_changes_nothing(run) -> None:
     (free, minutes), (limited, _) = run(np.inf), run(1e4)
     np.testing.assert_array_equal(
@@ -111,6 +112,7 @@ def test_the_plan_is_cut_to_what_the_pilots_leave(run) -> None:
     assert abs(estimate.log_evidence - EXACT) < 4 * estimate.mcse
 
 
+@pytest.mark.slow
 def test_more_draws_than_there_is_time_for(run) -> None:
     _, free = run(np.inf, 50)
     with pytest.warns(UserWarning, match=r"The counted run takes about .* fewer `draws`"):

@@ -94,6 +94,7 @@ def test_weights(error, expected) -> None:
     np.testing.assert_array_equal(best_weights(model, position), expected)
 
 
+@pytest.mark.slow
 def test_particles_are_mapped_to_other_coordinates() -> None:
     """They keep the values of the variables."""
     with pm.Model() as model:
@@ -153,6 +154,7 @@ def test_a_walk_with_few_measurements() -> None:
     assert float(idata["evidence"]["evaluations"]) < 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "expected"), [(2.0, 0.0), (0.01, 1.0)])
 def test_weights_of_walks(error, expected) -> None:
     """Sharp measurements of every value keep the walk as it is."""
@@ -171,6 +173,7 @@ def test_weights_of_walks(error, expected) -> None:
     np.testing.assert_array_equal(best_weights(model, position), np.full(STEPS, expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [STEPS, 200])
 def test_a_walk_of_known_scale(n) -> None:
     """Only the drift is random; with fewer particles than steps the walk stays as it is."""

@@ -49,6 +49,7 @@ class TestRuns:
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
         assert group(again, "evidence").attrs["reference"] == "StudentTReference"
 
+    @pytest.mark.slow
     def test_with_reverse_runs(self, vague) -> None:
         model, log_evidence = vague
         idata = pma.sample_ais(

@@ -175,6 +175,7 @@ def test_draws_of_a_short_run_are_those_of_the_model() -> None:
         assert abs(x[:, i].mean() - value) < 4.5 * error
 
 
+@pytest.mark.slow
 def test_a_wrong_volume_is_seen(monkeypatch) -> None:
     """The twin forgets the volume of the map."""
     original = ConditionalMap.backward

@@ -168,6 +168,7 @@ class TestMadeOnce:
         assert ais(forward.run.log_weight).mcse > PLANNED["target_mcse"]
         return names
 
+    @pytest.mark.slow
     def test_nothing_follows(self, annealed: list[str]) -> None:
         assert annealed == ["Annealing"]
 

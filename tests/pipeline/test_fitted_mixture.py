@@ -66,6 +66,7 @@ class TestEvidence:
             assert found.verdict.trusted
             assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_a_small_error(self) -> None:
         regression = vague_regression(d=10)
         idata = run(regression.model, target_mcse=0.005, random_seed=1)
@@ -73,6 +74,7 @@ class TestEvidence:
         assert found.mcse <= 0.005
         assert abs(found.log_evidence - regression.log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_steps_of_the_user(self) -> None:
         model, log_evidence = two_modes(0.8, 3, 6.0)
         idata = run(model, steps=7, random_seed=1)
@@ -80,6 +82,7 @@ class TestEvidence:
         assert len(np.asarray(group(idata, "annealing")["beta"])[0]) == 7
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_both_directions_start_from_the_prior(self) -> None:
         model, log_evidence = two_modes(0.8, 3, 6.0)
         idata = run(model, reverse_from="draws", random_seed=1)
@@ -127,6 +130,7 @@ class TestChoice:
         assert attributes(idata)["reference"] == "prior"
         assert pma.log_evidence(idata).log_evidence == pytest.approx(0, abs=1e-9)
 
+    @pytest.mark.slow
     def test_a_short_path_from_the_prior_needs_no_pilot_but_the_survey(self) -> None:
         with pm.Model() as model:
             x = pm.Uniform("x")
@@ -139,6 +143,7 @@ class TestChoice:
         assert found.verdict.trusted
         assert int(idata["evidence"]["evaluations"]) < 60_000
 
+    @pytest.mark.slow
     def test_a_half_space_costs_no_pilot_from_the_prior(self) -> None:
         """Where half of the prior has zero likelihood, and the other half needs no annealing."""
         idata = run(by_name("half_space").build(), random_seed=1)

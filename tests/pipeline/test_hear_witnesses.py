@@ -66,6 +66,7 @@ class TestManyModes:
         assert "witnesses: " in repr(found)
         assert "held-out particles" in found._repr_html_()
 
+    @pytest.mark.slow
     def test_without_witnesses_before_the_run_it_is_wrong_and_they_say_so(
         self, phases, monkeypatch
     ) -> None:
@@ -80,6 +81,7 @@ class TestManyModes:
         assert "held-out particles" in str(found.verdict)
 
 
+@pytest.mark.slow
 def test_a_run_with_given_steps_has_none(phases) -> None:
     model, _ = phases
     assert pma.log_evidence(run(model, steps=3, draws=50, reference="prior")).witnesses == ()

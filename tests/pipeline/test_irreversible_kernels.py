@@ -66,6 +66,7 @@ def test_sample_ais(stages) -> None:
     assert stages["Reverse"] == [("a", False), ("b", False)]
 
 
+@pytest.mark.slow
 def test_calibrate(stages) -> None:
     settings = {"steps": 3, "draws": 10, "chains": 2, **QUIET}
     settings.pop("warnings")

@@ -39,6 +39,7 @@ def result():
 
 
 class TestStart:
+    @pytest.mark.slow
     def test_the_run_is_right(self, result) -> None:
         found = pma.log_evidence(result)
         assert abs(found.log_evidence - indicators.log_evidence()) < 4 * found.mcse
@@ -46,6 +47,7 @@ class TestStart:
         assert found.verdict.trusted
         assert group(result, "evidence").attrs["reference"] == "configurations"
 
+    @pytest.mark.slow
     def test_draws_have_the_shares_of_the_subsets(self, result) -> None:
         on = np.asarray(group(result, "posterior")["on"]).reshape(-1, 4)
         exact = np.exp(indicators.log_masses() - indicators.log_evidence())
@@ -158,6 +160,7 @@ class TestSentence:
         verdict = str(pma.log_evidence(run(ising(2).build())).verdict)
         assert "which hold 0." in verdict
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("settings", "reason"),
         [({"audit": "off"}, "audit='off'"), ({"steps": 20}, "the number of steps was given")],

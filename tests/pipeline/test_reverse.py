@@ -67,6 +67,9 @@ def crooks(a: np.ndarray, b: np.ndarray) -> float:
 QUICK = {"hmc", "generalized_hmc", "random_walk"}
 
 
+@pytest.mark.quick_cases(
+    "random_walk-1", "random_walk-5", "hmc-3", "hmc-5", "generalized_hmc-3", "generalized_hmc-5"
+)
 @pytest.mark.parametrize("steps", [1, 3, 5])
 @pytest.mark.parametrize(
     "case",
@@ -91,6 +94,7 @@ class TestBrokenReversals:
         forgetful = replace(self.kernel, momentum_persistence=0.0)
         assert crooks(*both_directions(self.kernel, forgetful, 5)) > 5
 
+    @pytest.mark.slow
     def test_a_start_that_is_not_the_target(self) -> None:
         path, kernel = pma.GeometricPath(log_gamma_terms), pma.HMC(0.5, 1, 1.0)
         forward = both_directions(kernel, kernel, 3)[0]
@@ -100,6 +104,7 @@ class TestBrokenReversals:
         assert crooks(forward, -wrong.log_weight.ravel() - log_gamma_evidence()) > 5
 
 
+@pytest.mark.slow
 def test_both_directions_cost_the_same() -> None:
     # 3, 3, 2 and 4 integrator steps, by temperature: a reverse run moves at the old temperature.
     (kernel,) = (case.make() for case in TRANSITIONS if case.name == "tuned")
@@ -204,6 +209,7 @@ class TestSampleAis:
         found = pma.log_evidence(idata)
         assert abs(found.log_evidence - problem.log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_draws_of_another_posterior_are_noticed(self, schools, posterior) -> None:
         # Shifted draws, and transitions that hardly move them: the directions contradict.
         shifted = group(posterior, "posterior").copy()

@@ -134,6 +134,7 @@ def test_interrupted_calls_do_not_decide() -> None:
 
 
 class TestArgument:
+    @pytest.mark.slow
     def test_levels(self, normal, monkeypatch) -> None:
         monkeypatch.setattr(split_levels, "_DRAWS", 2048)
         monkeypatch.setattr(split_levels, "_MOST_DRAWS", 2048)
@@ -160,11 +161,13 @@ class TestNotExamined:
     def test_climbs(self, normal) -> None:
         assert "1 in 106 draws of the prior climb" in str(run(normal).verdict)
 
+    @pytest.mark.slow
     def test_steps_were_given(self, normal) -> None:
         assert "the number of steps was given" in str(
             run(normal, steps=4, reference="prior").verdict
         )
 
+    @pytest.mark.slow
     def test_discrete_variables(self) -> None:
         with pm.Model() as model:
             k = pm.Poisson("k", 3)
@@ -179,6 +182,7 @@ class TestNotExamined:
         assert not verdict.trusted
         assert "not looked for" not in str(verdict)
 
+    @pytest.mark.slow
     def test_no_data(self) -> None:
         with pm.Model() as model:
             pm.Normal("x")

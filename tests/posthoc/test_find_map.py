@@ -101,6 +101,7 @@ def test_as_many_particles_as_asked_for(draws: int, block_size: int | None) -> N
     assert found.draws == draws
 
 
+@pytest.mark.slow
 def test_the_model_on_the_context_stack() -> None:
     with two_equal_modes():
         found = pma.find_map(50, **WALK)

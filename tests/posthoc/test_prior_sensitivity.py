@@ -123,6 +123,7 @@ class TestHierarchy:
         rng = np.random.default_rng(1)
         return posterior(tau=rng.uniform(0.2, 2, (2, 60)), b=rng.normal(size=(2, 60, 3)))
 
+    @pytest.mark.slow
     def test_all_terms_that_depend_on_the_data(self) -> None:
         found = prior_sensitivity(self.draws(), {"upper": [3.0]}, model=self.model()).iloc[0]
         total = np.asarray(self.draws()["posterior"]["b"]).sum(axis=-1)
@@ -172,6 +173,7 @@ class TestSupport:
         with pytest.raises(ValueError, match="The new prior by 'x' reaches beyond the support"):
             self.change(old, new)
 
+    @pytest.mark.quick_cases("old0-new0", "old1-new1", "old4-new4")
     @pytest.mark.parametrize(
         ("old", "new"),
         [
@@ -225,6 +227,7 @@ class TestAgainstAnotherModel:
         self.own = pma.log_bayes_factor(run, null)
         return prior_sensitivity(run, {"scale": [1.0, 2.0]}, model=model, against=null)
 
+    @pytest.mark.slow
     def test_columns_and_plot(self) -> None:
         table = self.table()
         same = table.loc[("scale", 2.0)]

@@ -101,10 +101,12 @@ class TestExcursion:
             for i in range(position.shape[1])
         ]
 
+    @pytest.mark.quick_cases("hmc")
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_invariance(self, kernel: str) -> None:
         assert min(self.p_values(self.move(kernel, 1))) > 1e-4
 
+    @pytest.mark.slow
     def test_draws_of_another_reference_are_noticed(self) -> None:
         assert min(self.p_values(self.move("hmc", 2, draws=40_000, wrong=True))) < 1e-4
 
@@ -131,9 +133,11 @@ class TestStep:
         assert point.keys() == normal_model().initial_point().keys()
         assert point["mu"].shape == ()
 
+    @pytest.mark.slow
     def test_the_schedule_runs_from_0_to_1(self) -> None:
         assert step().betas[[0, -1]].tolist() == [0.0, 1.0]
 
+    @pytest.mark.slow
     def test_it_survives_a_pickle(self) -> None:
         copy = pickle.loads(cloudpickle.dumps(step()))
         point = normal_model().initial_point()
@@ -167,6 +171,7 @@ class TestStep:
 
 
 class TestDiscreteVariables:
+    @pytest.mark.quick_cases("reversal")
     @pytest.mark.parametrize("right", [True, False], ids=["reversal", "same order"])
     def test_heating_and_cooling_are_reversals(self, right: bool, monkeypatch) -> None:
         # Heating has to sweep the other way than cooling; three spins in strong fields show it.

@@ -44,12 +44,14 @@ class TestRun:
         idata = pma.rbm.sample_ais(model, steps=300, draws=100, random_seed=1, progressbar=False)
         return pma.log_evidence(idata), log_partition_function(model)
 
+    @pytest.mark.slow
     def test_a_phase_that_was_missed(self) -> None:
         found, exact = self.run(5.0)
         assert found.log_evidence < exact - 1
         assert found.verdict.status == "do not trust"
         assert "by a mean-field bound: the run has missed a phase" in str(found.verdict)
 
+    @pytest.mark.slow
     def test_silenced_it_is_not_noticed(self, monkeypatch) -> None:
         """The twin: nothing else sees it."""
         module = importlib.import_module("pymc_anneal.rbm.sample_ais")

@@ -38,6 +38,7 @@ def distance(model: RBM, target: Moments) -> float:
 class TestMomentFits:
     wanted = enumerate_states(TARGET).moments
 
+    @pytest.mark.slow
     def test_by_persistent_contrastive_divergence(self) -> None:
         assert distance(START, self.wanted) > 0.2
         found = fit_moments_pcd(

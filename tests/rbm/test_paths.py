@@ -196,6 +196,7 @@ class TestUserPath:
         assert group(result, "evidence").attrs["path"] == "SquaredPath"
 
 
+@pytest.mark.quick_cases("spline")
 @each_path
 def test_resampled_runs(path: rbm.RBMPath) -> None:
     # Resampling takes rows of all leaves of the terms.

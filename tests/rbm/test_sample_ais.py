@@ -66,6 +66,7 @@ class TestEstimates:
     def test_references_and_transitions(self, reference, transition) -> None:
         assert is_near(estimate(reference=reference, transition=transition))
 
+    @pytest.mark.quick_cases("float64-perfect")
     @pytest.mark.parametrize(
         ("dtype", "transition"), [(np.float32, "gibbs"), (np.float64, "perfect")]
     )
@@ -77,6 +78,7 @@ class TestEstimates:
         assert is_near(pma.log_evidence(result))
         assert group(result, "evidence").attrs["path"] == "SplineRBMPath"
 
+    @pytest.mark.slow
     def test_a_spline(self) -> None:
         reference = BASE.astype(np.float32)
         middle = random_rbm(8, 6, seed=4, scale=0.4, dtype=np.float32)
@@ -154,6 +156,7 @@ class TestPlanned:
         settings = {"steps": "auto", "direction": "reverse", "reference": BASE}
         assert is_near(estimate(**settings))
 
+    @pytest.mark.slow
     def test_along_a_spline(self) -> None:
         reference, path = spline()
         assert is_near(estimate(steps="auto", path=path, reference=reference))
@@ -164,6 +167,7 @@ class TestResampled:
 
     SIZE = {"draws": 200, "block_size": 50, "steps": 60}
 
+    @pytest.mark.quick_cases("spline-ess")
     @pytest.mark.parametrize("resample", ["ess", 1.0])
     @pytest.mark.parametrize("path", ["geometric", "spline"])
     def test_log_partition_function(self, path: str, resample) -> None:

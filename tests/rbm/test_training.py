@@ -64,6 +64,7 @@ def trained() -> dict[str, TrainedRBM]:
 
 
 class TestTraining:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["cd", "pcd"])
     def test_raises_the_likelihood(self, trained, method: str) -> None:
         model = trained[method].model
@@ -71,6 +72,7 @@ class TestTraining:
         assert model.weights.dtype == np.float32
         assert mean_log_likelihood(model) > LEARNED
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["cd", "pcd"])
     def test_few_updates_are_not_enough(self, trained, method: str) -> None:
         assert trained[method].history["log_likelihood"][0] < independent() + 0.3

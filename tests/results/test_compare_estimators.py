@@ -72,6 +72,7 @@ class TestCompareEstimators:
         assert ((table["log_evidence"] - exact).abs() < 4 * table["mcse"]).all()
         assert np.isfinite(table["mcse"]).all()
 
+    @pytest.mark.slow
     def test_ais_is_the_official_estimate(self, short) -> None:
         table, found = compare_estimators(short), pma.log_evidence(short)
         assert table.loc["ais", "log_evidence"] == found.log_evidence
@@ -123,6 +124,7 @@ class TestCompareEstimators:
             compare_estimators({})
 
 
+@pytest.mark.slow
 def test_restricted_boltzmann_machines() -> None:
     """A path that is not linear in beta: all but MBAR."""
     rng = np.random.default_rng(1)

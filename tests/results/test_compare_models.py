@@ -213,6 +213,7 @@ class TestProbabilitiesOfConjugateModels:
     def test_intervals_cover(self) -> None:
         assert 0.92 <= self.coverage() <= 0.98
 
+    @pytest.mark.slow
     def test_intervals_that_are_too_narrow_do_not(self) -> None:
         assert self.coverage(factor=0.75) < 0.92
 
@@ -244,6 +245,7 @@ def results() -> dict:
 class TestData:
     """Results of different data are refused, whatever their variables are called."""
 
+    @pytest.mark.slow
     def test_same_data(self, results) -> None:
         factor = log_bayes_factor(results["first"], results["renamed"])
         assert factor.log_bayes_factor == 0

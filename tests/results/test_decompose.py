@@ -142,6 +142,7 @@ def runs():
     return dict.fromkeys(results, MODEL), results
 
 
+@pytest.mark.slow
 def test_compare(runs) -> None:
     models, results = runs
     comparison = pma.compare(results, decompose=True, models=models, warnings=False)

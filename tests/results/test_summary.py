@@ -6,6 +6,7 @@ import pytest
 import pymc_anneal as pma
 
 
+@pytest.mark.slow
 def test_evidence_beside_the_posterior() -> None:
     with pm.Model() as model:
         mu = pm.Normal("mu", 0, 3)

@@ -71,6 +71,7 @@ def test_a_gradient_of_the_op_is_used() -> None:
     assert_exact(idata)
 
 
+@pytest.mark.slow
 def test_a_wrong_black_box_is_seen() -> None:
     off_by_half = potential(lambda a, b: log_likelihood(a, b) + 0.05)  # of ten observations
     idata = run(off_by_half, audit="off")
@@ -78,6 +79,7 @@ def test_a_wrong_black_box_is_seen() -> None:
     assert abs(estimate.log_evidence - exact_log_evidence()) > 4 * estimate.mcse
 
 
+@pytest.mark.slow
 def test_the_default_says_that_it_walks() -> None:
     with pytest.warns(UserWarning, match=r"no gradient .*FromFunctionOp\{solve\}.*random-walk"):
         pma.sample_ais(20, steps=2, model=solved(), progressbar=False, audit="off")

@@ -72,6 +72,7 @@ class TestVerdict:
         assert "verdict: calibrated" in repr(found)
         assert (found.table["reference"] == "mixture").all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("reference", "used"), [("prior", "prior"), ("pilot", "mixture")])
     def test_the_reference(self, reference, used) -> None:
         settings = {"reference": reference, "random_seed": 1, **SOUND}

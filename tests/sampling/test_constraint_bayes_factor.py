@@ -96,6 +96,7 @@ class TestFiveMeans:
         assert 0.01 < found.mcse < 0.15
         assert abs(found.log_bayes_factor - exact) < 3 * found.mcse
 
+    @pytest.mark.slow
     def test_without_the_indicator_at_the_end_it_is_wrong(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -131,6 +132,7 @@ class TestRepeatedCalls:
 
     MODEL = means([2.2, 0.0])
 
+    @pytest.mark.slow
     def test_the_same_constraint(self) -> None:
         first = self.find(pma.Increasing("mu", order=[0, 1]))
         known = [f.cache_info().misses for f in (constraint_mass._bind_terms, constraint_mass._map)]
@@ -139,6 +141,7 @@ class TestRepeatedCalls:
             f.cache_info().misses for f in (constraint_mass._bind_terms, constraint_mass._map)
         ]
 
+    @pytest.mark.slow
     def test_a_function_of_a_value_that_changes(self) -> None:
         limit = 0.0
 

@@ -89,6 +89,7 @@ class TestEndOfASum:
         assert sum_out(compiled) is compiled
 
 
+@pytest.mark.slow
 def test_nothing_is_left_to_anneal() -> None:
     """Of spins alone the sum is the evidence, exactly, and all draws are independent."""
     idata = pma.sample_ais(model=magnet(), draws=200, **SETTINGS)

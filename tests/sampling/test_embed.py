@@ -34,6 +34,7 @@ def draws(k: int) -> object:
     return container({"posterior": dataset(values, ("chain", "draw"))})
 
 
+@pytest.mark.slow
 def test_one_more_component() -> None:
     compiled = pma.compile_model(mixture(3, transform=ordered))
     found = embedded(draws(2), compiled, SEED)
@@ -101,6 +102,7 @@ def test_hints_are_starts_of_the_search() -> None:
     assert modes(far) == modes(None)
 
 
+@pytest.mark.slow
 def test_a_run_without_a_survey_has_the_same_bits() -> None:
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("b", 0, 1, shape=2), 1, observed=[0.1, 0.3])

@@ -122,6 +122,7 @@ def test_an_exception_is_an_error_by_default() -> None:
     assert isinstance(caught.value.__cause__, ArithmeticError)
 
 
+@pytest.mark.slow
 def test_the_first_traceback_is_kept() -> None:
     evidence = run(model_of("exception"), nan="reject")["evidence"]
     assert "in fails_above" in evidence.attrs["first_error"]

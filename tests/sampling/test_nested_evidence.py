@@ -53,6 +53,7 @@ def test_a_likelihood_that_is_zero_in_half_of_the_prior(found) -> None:
     assert evidence.verdict.trusted
 
 
+@pytest.mark.slow
 def test_the_container(found) -> None:
     assert group(found, "posterior").sizes["chain"] == 2
     assert group(found, "posterior").sizes["draw"] == 300
@@ -74,6 +75,7 @@ def annealed():
     )
 
 
+@pytest.mark.slow
 def test_it_is_comparable(found, annealed) -> None:
     table = pma.compare_estimators(annealed, others={"nested": found})
     assert table.loc["nested", "agrees"]
@@ -83,6 +85,7 @@ def test_it_is_comparable(found, annealed) -> None:
         pma.compare_estimators(annealed, others={"mbar": found})
 
 
+@pytest.mark.slow
 def test_an_estimate_that_is_wrong_does_not_agree(found, annealed) -> None:
     """Planted fault: an evidence of ten nats more."""
     right = pma.log_evidence(found)
@@ -92,6 +95,7 @@ def test_an_estimate_that_is_wrong_does_not_agree(found, annealed) -> None:
     assert "nested differ" in table.attrs["verdict"]
 
 
+@pytest.mark.slow
 def test_the_seed_decides(found) -> None:
     model = by_name("half_space_data").build()
     again = nested(model, "blackjax", n_live=200, draws=300)

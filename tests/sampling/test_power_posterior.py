@@ -49,6 +49,7 @@ def check_normaliser(result, i: int) -> None:
 
 
 class TestDraws:
+    @pytest.mark.slow
     def test_shapes(self, result) -> None:
         mu = group(result, "posterior")["mu"]
         assert mu.dims == ("chain", "draw", "power", "site")
@@ -76,6 +77,7 @@ class TestDraws:
         found = group(result, "sample_stats")["log_likelihood"].values[0, 3, 2]
         np.testing.assert_allclose(found, stats.norm.logpdf(Y, mu, SIGMA).sum())
 
+    @pytest.mark.slow
     def test_one_beta(self) -> None:
         found = pma.power_posterior(2.0, draws=30, steps=20, model=power_model(), **QUIET)
         assert group(found, "posterior")["mu"].shape == (4, 30, 1, 2)

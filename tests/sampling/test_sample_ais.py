@@ -150,6 +150,7 @@ class TestArguments:
             pma.sample_ais(20, model=small_model(), **QUICK),
         )
 
+    @pytest.mark.slow
     def test_fixed_steps_with_a_pilot(self) -> None:
         arguments = {**QUICK, "transition": "hmc", "schedule": "variational", "steps": 17}
         result = pma.sample_ais(50, model=small_model(), **arguments)
@@ -169,6 +170,7 @@ class TestArguments:
         both, _ = run(reverse_from="draws")
         assert both > plain + counted
 
+    @pytest.mark.slow
     def test_the_barrier_of_a_long_run_is_the_length_of_the_path(self) -> None:
         # mu ~ N(0, 1), y ~ N(mu, sigma): int sqrt(Var_beta[V]) dbeta by quadrature.
         y, sigma = 3.0, 0.5

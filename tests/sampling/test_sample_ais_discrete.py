@@ -52,6 +52,7 @@ class TestResult:
             )
 
 
+@pytest.mark.slow
 def test_binary_variables_alone() -> None:
     problem = ising(2)
     result = pma.sample_ais(model=problem.build(), **QUICK)

@@ -20,6 +20,7 @@ from tests.sampling.small_model import QUICK, evidence_attrs, small_model
 
 
 class TestOutput:
+    @pytest.mark.slow
     def test_nothing_is_printed_without_a_progress_bar(self, capsys) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -149,6 +150,7 @@ def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pma.sample_ais(90, model=small_model(), transition=pma.HMC(), **settings)
 
 
+@pytest.mark.quick_cases("1e-09-True")
 @pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False)])
 def test_a_time_limit_says_what_it_cut(minutes: float, cut: bool) -> None:
     result = pma.sample_ais(

@@ -135,6 +135,7 @@ class TestGroups:
         assert group(result, "posterior")["x"].dims == ("chain", "draw", "side")
         assert group(result, "posterior")["side"].values.tolist() == ["left", "right"]
 
+    @pytest.mark.quick_cases("no_observed")
     @pytest.mark.parametrize("model", ["empty", "no_observed"])
     def test_log_evidence_of_no_data_is_zero(self, model: str) -> None:
         with pm.Model() as empty:

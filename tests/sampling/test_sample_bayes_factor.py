@@ -56,6 +56,7 @@ EXACT = log_evidence(2) - log_evidence(3)
 
 
 class TestExactValue:
+    @pytest.mark.quick_cases("a")
     @pytest.mark.parametrize("given", ["a", "b", "both"])
     def test_from_draws(self, given: str) -> None:
         draws = {
@@ -72,6 +73,7 @@ class TestExactValue:
         assert "evaluations" in repr(found)
         assert "evaluations" in found._repr_html_()
 
+    @pytest.mark.slow
     def test_both_ways_in_several_steps(self) -> None:
         """Weights of the way back are those that a way forth would have had."""
         found = pma.sample_bayes_factor(
@@ -151,6 +153,7 @@ class TestPseudoPriors:
         return np.stack([posterior[f"slope{j}"].values[0] for j in range(2)], axis=1)
 
 
+@pytest.mark.slow
 def test_a_hierarchical_model_has_own_variables_with_parents() -> None:
     """The variables that one model has alone depend on each other and on a shared one."""
     y, sigma = np.array([1.2, -0.3, 0.8, 1.9]), 0.7

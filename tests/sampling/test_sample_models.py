@@ -54,6 +54,7 @@ def check_subsets(x: np.ndarray, y: np.ndarray) -> dict:
     return results
 
 
+@pytest.mark.slow
 def test_two_regressors() -> None:
     x, y = subsets.standardised(subsets.CEMENT)
     check_subsets(x[:, :2], y)
@@ -128,6 +129,7 @@ class TestSideBySide:
             models, **{**QUICK, "draws": 20, "model": build_small_model(), **settings}
         )
 
+    @pytest.mark.slow
     def test_the_same_results(self) -> None:
         executor = Serial()
         results = self.results(executor=executor)
@@ -145,6 +147,7 @@ class TestSideBySide:
         (note,) = caught.value.__notes__
         assert note.startswith("This happened in the model '")
 
+    @pytest.mark.slow
     def test_threads_run_the_blocks_of_one_model_after_another(self) -> None:
         with ThreadPoolExecutor(2) as executor:
             results = self.results(executor=executor)

@@ -108,10 +108,12 @@ def assert_same(first: Numbers, second: Numbers) -> None:
 
 @each_run
 class TestWorkers:
+    @pytest.mark.quick_cases("power_posterior", "rbm_sample_ais")
     def test_the_number_of_cores_does_not_matter(self, run) -> None:
         assert_same(run(cores=1), expected(run))
         assert_same(run(cores=3), expected(run))
 
+    @pytest.mark.slow
     def test_blocks_sent_through_pickles(self, run) -> None:
         executor = Serial()
         assert_same(run(executor=executor), expected(run))

@@ -111,6 +111,7 @@ def counts_are_invariant(kernel, step=compiled_take) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_sweep_by_class_is_invariant(backward: bool) -> None:
     assert chain()[1].colour.max() == 1
@@ -122,6 +123,7 @@ def test_a_walk_by_class_is_invariant() -> None:
     assert counts_are_invariant(counts_kernel(counts()[1]))
 
 
+@pytest.mark.slow
 def test_terms_belong_to_the_position() -> None:
     for compiled, kernel in (
         (chain()[0], chain_kernel(chain()[1])),
@@ -161,6 +163,7 @@ class TestBroken:
     def step(self):
         return jax.jit(lambda *args: take(*args))
 
+    @pytest.mark.slow
     def test_neighbours_in_one_class(self) -> None:
         compiled, found = chain()
         owner = np.where(found.owner[0] < 6, found.owner[0], found.owner[1])[None]
@@ -175,6 +178,7 @@ class TestBroken:
         assert not counts_are_invariant(counts_kernel(replace(found, owner=owner)), self.step())
 
 
+@pytest.mark.slow
 def test_a_position_outside_is_not_reached() -> None:
     with pm.Model() as model:
         k = pm.Poisson("k", 1.0, shape=6)
@@ -185,6 +189,7 @@ def test_a_position_outside_is_not_reached() -> None:
     assert (np.asarray(move(kernel, compiled, position).position) >= 0).all()
 
 
+@pytest.mark.slow
 def test_terms_with_rejected_nan_are_moved_one_by_one() -> None:
     compiled, found = chain()
     kernel, position = chain_kernel(found), np.zeros((2, 6))

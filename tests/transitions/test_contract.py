@@ -64,6 +64,19 @@ def _double_precision():
 
 @parametrize("case", KERNELS)
 class TestStep:
+    @pytest.mark.quick_cases(
+        "hmc",
+        "generalized_hmc",
+        "random_walk",
+        "mala",
+        "barker",
+        "blackjax_hmc",
+        "independence",
+        "gibbs",
+        "joint_flip",
+        "discrete_walk",
+        "composition",
+    )
     def test_shapes_and_types_stay_the_same(self, case: Case) -> None:
         kernel = case.make()
         state = initial_state(case)
@@ -210,6 +223,7 @@ def three_terms(x: jax.Array) -> LogTerms:
     return terms._replace(log_prior=terms.log_prior - 0.5 * x[1] ** 2)
 
 
+@pytest.mark.quick_cases("hmc", "generalized_hmc", "random_walk", "mala_scalar", "barker")
 @parametrize("case", CONTINUOUS)
 def test_restrictable_kernels_move_a_block(case: Case) -> None:
     kernel = case.make()

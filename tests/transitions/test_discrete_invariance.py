@@ -128,6 +128,7 @@ def test_moments() -> None:
     assert not found.shifted(0.01).agrees
 
 
+@pytest.mark.slow
 def test_many_moves_lead_from_the_prior_to_the_target() -> None:
     kernel = pma.Composition([ON_RATE, GIBBS, WALK])
     state = exact_start(kernel, 0.0)
@@ -194,6 +195,7 @@ class TestBrokenKernels:
         monkeypatch.setattr(discrete_walk, "jnp", Drifting())
         assert not is_invariant(compile_and_move(WALK, BETA, 3), BETA)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("wrong", ["way_there_alone", "half_a_newton_step", "no_determinant"])
     def test_flip_with_a_wrong_proposal_density(self, wrong: str, monkeypatch) -> None:
         correct = joint_flip._Normal.log_density
@@ -208,6 +210,7 @@ class TestBrokenKernels:
         monkeypatch.setattr(joint_flip._Normal, "log_density", log_density)
         assert not is_invariant(compile_and_move(FLIP, BETA, 3), BETA)
 
+    @pytest.mark.slow
     def test_flip_that_prefers_some_values(self, monkeypatch) -> None:
         def to_larger(kernel, key, position):
             changed = flipped(kernel, key, position)
@@ -217,6 +220,7 @@ class TestBrokenKernels:
         monkeypatch.setattr(pma.JointFlip, "_flipped", to_larger)
         assert not is_invariant(compile_and_move(FLIP, BETA, 3), BETA)
 
+    @pytest.mark.slow
     def test_composition_at_another_temperature(self, monkeypatch) -> None:
         def stale(composition, key, state, path, beta):
             return step_by_part(composition, key, state, path, 0.7 * beta)
@@ -264,12 +268,14 @@ def is_unbiased(path: pma.GeometricPath, kernel: Transition, steps: int) -> bool
     return abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(PARTICLES)
 
 
+@pytest.mark.quick_cases("composition", "flip_alone", "discrete_walk", "on_coordinates")
 @parametrize("case", DISCRETE_TRANSITIONS)
 def test_unbiased(case: Case) -> None:
     for steps in (1, 4):
         assert is_unbiased(PATH, case.make(), steps)
 
 
+@pytest.mark.slow
 def test_a_walk_that_always_accepts_is_biased(monkeypatch) -> None:
     def always(uniform, log_accept, proposal, current):
         allowed = jnp.where(jnp.isfinite(log_accept), 0.0, log_accept)

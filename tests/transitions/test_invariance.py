@@ -88,6 +88,7 @@ def test_invariance(case: Case, beta: float) -> None:
     assert is_invariant(move(case.make(), beta, moves), beta)
 
 
+@pytest.mark.quick_cases("hmc")
 @parametrize("case", KERNELS)
 def test_many_moves_lead_from_the_posterior_to_the_prior(case: Case) -> None:
     kernel, rng = case.make(), np.random.default_rng(SEED)
@@ -173,6 +174,7 @@ class TestBrokenKernels:
         monkeypatch.setattr(module, "accept_reject", broken)
         assert not is_invariant(compile_and_move(kernel, 0.6, 2), 0.6)
 
+    @pytest.mark.slow
     def test_independence_without_the_density_of_the_proposals(self) -> None:
         assert is_invariant(compile_and_move(independence_kernel(), 0.6, 2), 0.6)
         assert not is_invariant(compile_and_move(independence_kernel(0.0), 0.6, 2), 0.6)

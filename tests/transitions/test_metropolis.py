@@ -31,6 +31,7 @@ def truncated_terms(x: jax.Array) -> LogTerms:
     return LogTerms(-0.5 * (x**2).sum(), jnp.where(x[1] > 0.5, jnp.nan, log_likelihood))
 
 
+@pytest.mark.quick_cases("independence", "random_walk", "mala_scalar", "hmc_single", "tuned")
 @parametrize("case", [c for c in TRANSITIONS if c.exported != "BlackJAXKernel"])
 def test_zero_likelihood_is_rejected_and_nan_is_reported(case: Case) -> None:
     path, kernel = pma.GeometricPath(truncated_terms), case.make()

@@ -31,6 +31,7 @@ class TestPilot:
         position = log_gamma_draws(0.0, 2000, np.random.default_rng(1))
         return run_pilot(path, Barker(), position, seed)
 
+    @pytest.mark.slow
     def test_the_parameters_are_set(self, pilot: Pilot) -> None:
         with jax.enable_x64(True):
             kernel = pilot.transition.at(jnp.asarray(0.7))
@@ -94,6 +95,7 @@ def test_beside_gibbs_sweeps() -> None:
     assert is_near(pma.log_evidence(result), problem.log_evidence)
 
 
+@pytest.mark.slow
 def test_without_gibbs_sweeps_discrete_variables_are_refused() -> None:
     with pytest.raises(TypeError, match="is discrete, and transition Barker moves real numbers"):
         pma.sample_ais(model=mixture_indicators(6).build(), transition=Barker(), **SETTINGS)
