@@ -15,12 +15,12 @@ def mark_slow_cases(items: Sequence[pytest.Item]) -> None:
     named: dict[str, set[str]] = {}
     for item in items:
         marker = item.get_closest_marker("quick_cases")
-        if marker is None or not isinstance(item, pytest.Function):
+        if marker is None:
             continue
-        test = item.nodeid.partition("[")[0]
-        named[test] = set(marker.args)
-        cases[test].add(item.callspec.id)
-        if item.callspec.id not in named[test]:
+        test, _, rest = item.nodeid.partition("[")
+        case, named[test] = rest.removesuffix("]"), set(marker.args)
+        cases[test].add(case)
+        if case not in named[test]:
             item.add_marker(pytest.mark.slow)
     _check(cases, named)
 

@@ -63,6 +63,14 @@ def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -
     return np.asarray(second + second.T) / 2
 
 
+def mean_curvature(
+    target: TargetDensity, position: np.ndarray, share: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
+    """Return the mean of `curvature` over particles of these shares, shape ``(d, d)``."""
+    each = zip(share, position, strict=True)
+    return np.asarray(sum(w * curvature(target, x, spread) for w, x in each))
+
+
 def locate_by_curvature(
     target: TargetDensity, position: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -87,8 +95,8 @@ def locate_by_curvature(
     if scale.ndim == 2 or not MAX_DENSE < d <= _MAX_DIMENSIONS or not target.gradients:
         return mean, scale
     spaced = np.linspace(0, len(position) - 1, min(len(position), _PARTICLES)).astype(int)
-    total = sum(curvature(target, position[i], scale) for i in spaced)
-    root = scale_of_curvature(np.asarray(total) / len(spaced))
+    equal = np.full(len(spaced), 1 / len(spaced))
+    root = scale_of_curvature(mean_curvature(target, position[spaced], equal, scale))
     return (mean, scale) if root is None else (newton_step(position, slope, root), root)
 
 
@@ -132,11 +140,10 @@ def _tail_by_curvature(
     mean, slope = share @ position[heavy], share @ target.gradient(position[heavy])
     if not (np.isfinite(slope).all() and (spread > 0).all()):
         return None
-    each = zip(share, position[heavy], strict=True)
-    total = np.asarray(sum(w * curvature(target, x, spread) for w, x in each))
-    if not np.isfinite(total).all():
+    second = mean_curvature(target, position[heavy], share, spread)
+    if not np.isfinite(second).all():
         return None
-    size, axes = np.linalg.eigh(total * np.outer(spread, spread))
+    size, axes = np.linalg.eigh(second * np.outer(spread, spread))
     along = (position - mean) / spread @ axes
     curved, variance = _variance_along(size, along, weight)
     step = axes @ (curved * variance * (axes.T @ (spread * slope)))
