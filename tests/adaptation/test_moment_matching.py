@@ -85,7 +85,6 @@ class TestNormal:
         assert lengths[1] < {"linear": 0.95, "squares": 0.9}[statistics] * lengths[0]
 
 
-@pytest.mark.slow
 def test_a_step_that_is_too_long_is_taken_in_part() -> None:
     """From the prior to the posterior at once: the particles are those of the new parameters."""
     family = fitted("linear").path.family

@@ -60,7 +60,6 @@ class Recorder:
         monkeypatch.setattr(module, name, recorded)
 
 
-@pytest.mark.slow
 def test_a_bayes_factor_counts_other_draws_than_it_fits(monkeypatch) -> None:
     seen = Recorder(monkeypatch)
     draws = posterior_draws()

@@ -46,7 +46,7 @@ def jacobian(model: ConditionalModel, y: np.ndarray) -> np.ndarray:
     return (model.to_model(y + step) - model.to_model(y - step)).T / 2e-5
 
 
-@pytest.mark.quick_cases("outliers", "missing", "groups")
+@pytest.mark.quick_cases("outliers", "missing", "counts")
 @pytest.mark.parametrize("build", MODELS)
 def test_the_density_is_that_of_the_model(build) -> None:
     base, model = conditional(build)

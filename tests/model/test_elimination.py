@@ -96,7 +96,6 @@ def test_a_chain_takes_few_rounds_and_a_full_graph_is_refused() -> None:
     assert plan_elimination([2] * 30, {k[::-1]: v for k, v in full.items()}, 4) is None
 
 
-@pytest.mark.slow
 @double_precision
 def test_impossible_values() -> None:
     """A factor of zero beats another one that is NaN; if all are zero the sum is, too."""

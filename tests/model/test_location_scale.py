@@ -80,7 +80,6 @@ def walks(batch: tuple[int, ...] = ()) -> pm.Model:
     return model
 
 
-@pytest.mark.quick_cases("batch0")
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_random_walks(batch) -> None:
     """The Jacobian of a walk is that of its increments; the first one has a known scale."""

@@ -80,7 +80,6 @@ def all_sorted() -> pma.CompiledModel:
     return assert_agrees_with_pymc(build({name: declare for name, (declare, _) in SORTED.items()}))
 
 
-@pytest.mark.slow
 def test_the_mass_of_sorted_rows(all_sorted) -> None:
     """``1/k!`` for every row of ``k`` entries."""
     exact = -sum(
@@ -90,7 +89,6 @@ def test_the_mass_of_sorted_rows(all_sorted) -> None:
     assert all_sorted.log_prior_mass_mcse == 0
 
 
-@pytest.mark.slow
 def test_every_row_is_sorted_on_its_own(all_sorted) -> None:
     drawn = draw(all_sorted)
     drawn["descending"] = drawn["descending"][..., ::-1]

@@ -74,7 +74,6 @@ def test_draws_come_from_the_conditional_distribution(name: str) -> None:
     assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
 
 
-@pytest.mark.slow
 def test_draws_are_those_of_their_positions() -> None:
     _, found = summed("mixture")
     x = found.sample_prior(np.random.SeedSequence(3), 300)
@@ -123,7 +122,6 @@ def test_a_missing_colour_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not summed out" in whole.fallbacks[0]
 
 
-@pytest.mark.slow
 def test_pickle() -> None:
     _, found = summed("mixture")
     again = pickle.loads(pickle.dumps(found))
@@ -134,7 +132,6 @@ def test_pickle() -> None:
     np.testing.assert_array_equal(again.constrain(x)["label"], found.constrain(x)["label"])
 
 
-@pytest.mark.slow
 def test_what_is_left() -> None:
     """Indicators of one regression stay; those beside them are summed out."""
     with pm.Model() as model:

@@ -68,7 +68,6 @@ def test_more_particles_for_a_smaller_error() -> None:
     assert found.verdict.trusted
 
 
-@pytest.mark.quick_cases("{'reference': 'pilot'}", "{'steps': 4}")
 @pytest.mark.parametrize(
     "options",
     [

@@ -134,7 +134,6 @@ def test_interrupted_calls_do_not_decide() -> None:
 
 
 class TestArgument:
-    @pytest.mark.slow
     def test_levels(self, normal, monkeypatch) -> None:
         monkeypatch.setattr(split_levels, "_DRAWS", 2048)
         monkeypatch.setattr(split_levels, "_MOST_DRAWS", 2048)

@@ -54,7 +54,6 @@ def draws() -> object:
     return container({"posterior": dataset({n: values[n] for n in names}, ("chain", "draw"))})
 
 
-@pytest.mark.slow
 def test_a_difference_of_means() -> None:
     """Against the closed form; as a function and as a deterministic variable."""
     value, of_posterior = 0.7, draws()

@@ -34,7 +34,6 @@ def draws(k: int) -> object:
     return container({"posterior": dataset(values, ("chain", "draw"))})
 
 
-@pytest.mark.slow
 def test_one_more_component() -> None:
     compiled = pma.compile_model(mixture(3, transform=ordered))
     found = embedded(draws(2), compiled, SEED)

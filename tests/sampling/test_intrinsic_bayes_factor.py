@@ -127,7 +127,6 @@ def simulated(seed: int, number: int, noise: float = 0.1) -> pma.IntrinsicBayesF
     return _averages(whole, [evidence(0.0, 0.0)] * number, second, number / len(RATIOS))
 
 
-@pytest.mark.quick_cases("91")
 @pytest.mark.parametrize("number", [30, 60, len(RATIOS)])
 def test_coverage(number: int) -> None:
     exact_averages = (np.log(np.exp(RATIOS).mean()), RATIOS.mean(), np.median(RATIOS))

@@ -111,7 +111,7 @@ def counts_are_invariant(kernel, step=compiled_take) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases("False")
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_sweep_by_class_is_invariant(backward: bool) -> None:
     assert chain()[1].colour.max() == 1
@@ -178,7 +178,6 @@ class TestBroken:
         assert not counts_are_invariant(counts_kernel(replace(found, owner=owner)), self.step())
 
 
-@pytest.mark.slow
 def test_a_position_outside_is_not_reached() -> None:
     with pm.Model() as model:
         k = pm.Poisson("k", 1.0, shape=6)
@@ -189,7 +188,6 @@ def test_a_position_outside_is_not_reached() -> None:
     assert (np.asarray(move(kernel, compiled, position).position) >= 0).all()
 
 
-@pytest.mark.slow
 def test_terms_with_rejected_nan_are_moved_one_by_one() -> None:
     compiled, found = chain()
     kernel, position = chain_kernel(found), np.zeros((2, 6))

@@ -39,7 +39,6 @@ def step(kernel: pma.JointFlip, particles: int, beta: float = 0.7):
     return np.asarray(new.position), info
 
 
-@pytest.mark.slow
 def test_normal_conditionals_are_integrated_out() -> None:
     # Acceptance depends on the ratio of the masses of both configurations, wherever the
     # coefficients are: so all particles that propose the same change have the same.
