@@ -18,10 +18,11 @@ WHOLE_RUNS = frozenset({"adaptation", "evidence", "pipeline"})
 PUBLIC_CALLS = frozenset({"sampling"})
 # Rooms with many cases for each of PyMC's and ArviZ's functions that they call: one of two.
 CALLERS = frozenset({"model", "posthoc", "results"})
-# A file of the suite's top level whose models are compared with PyMC in the room `model`.
-OF_ENGINES = frozenset({"test_unbiasedness"})
+# Files of the suite's top level: what engines do to models that the room `model` compares with
+# PyMC, and tests of the tests.
+TOP_LEVEL = frozenset({"test_unbiasedness", "test_mutants", "test_pooled", "test_problems"})
 _ONE_OF = (
-    dict.fromkeys(WITHOUT_PYMC | OF_ENGINES, 8)
+    dict.fromkeys(WITHOUT_PYMC | TOP_LEVEL, 8)
     | dict.fromkeys(WHOLE_RUNS, 6)
     | dict.fromkeys(PUBLIC_CALLS, 3)
     | dict.fromkeys(CALLERS, 2)
@@ -32,7 +33,7 @@ def mark_tests(items: Sequence[pytest.Item]) -> None:
     """Add the marker ``any_line`` to the tests of these rooms, less one of so many in each."""
     seen: Counter[str] = Counter()
     for item in items:
-        room = item.path.stem if item.path.stem in OF_ENGINES else item.path.parent.name
+        room = item.path.stem if item.path.stem in TOP_LEVEL else item.path.parent.name
         if seen[room] % _ONE_OF.get(room, 1):
             item.add_marker(pytest.mark.any_line)
         seen[room] += 1
