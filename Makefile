@@ -37,7 +37,7 @@ test: $(VENV)/installed-test  ## run the test suite without the slow tests
 	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" PYTENSOR_FLAGS="$(QUICK_PYTENSOR)" \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 600 $(PYTEST_ARGS)
 
-test-slow: $(VENV)/installed-test  ## run the tests that take minutes each
+test-slow: $(VENV)/installed-test  ## run the tests that are not in the default suite
 	@$(BIN)/python -W ignore -c 'import arviz'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(PYTEST_ARGS)
 

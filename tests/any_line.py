@@ -1,4 +1,4 @@
-"""Tests that CI runs beside the newest PyMC alone: what an older one has little or no part in.
+"""Tests that CI runs beside the newest PyMC alone, most of them where an older one has little part.
 
 Rooms that are not named here are tested whole on every line. The counts are a choice, for the time
 that CI takes.
