@@ -71,6 +71,36 @@ def mean_curvature(
     return np.asarray(sum(w * curvature(target, x, spread) for w, x in each))
 
 
+def climbing_scale(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return the scale ``|H|^(-1/2)`` of a density of curvature ``H``, on the way to a top.
+
+    In its units a climb neither crawls along the longest direction nor turns to a saddle point
+    (Dauphin et al. 2014, eq. 6). No direction is longer than the spread given.
+
+    Parameters
+    ----------
+    target
+        The density.
+    position : ndarray, shape (d,)
+    spread : ndarray, shape (d,)
+        Standard deviations of the prior.
+
+    Returns
+    -------
+    ndarray, shape (d, d)
+        The spread on the diagonal where the density has no finite curvature.
+    """
+    scale = np.diag(spread)
+    for _ in range(2):  # the second time by differences in units of the scale itself
+        units = np.outer(spread, spread)
+        second = units * curvature(target, position, np.linalg.norm(scale, axis=1))
+        if not np.isfinite(second).all():
+            return scale
+        value, vector = np.linalg.eigh(second)
+        scale = spread[:, None] * vector / np.sqrt(np.maximum(np.abs(value), 1.0))
+    return scale
+
+
 def locate_by_curvature(
     target: TargetDensity, position: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -263,7 +263,7 @@ class MixtureFitter:
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures, most = 0, target.evaluations + search.evaluations
         for i, own in enumerate(seeds):
-            height = log_ratio(found.path, near, terms) - found.log_z
+            height = log_ratio(found.path, near, terms) - found.typical_log_z
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > _LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
@@ -321,7 +321,8 @@ def _keep_high(
 
     At least one is returned, with the log densities of all that are.
     """
-    height = np.nan_to_num(log_ratio(found.path, near, terms) - found.log_z, nan=-np.inf)
+    ratio = log_ratio(found.path, near, terms)
+    height = np.nan_to_num(ratio - found.typical_log_z, nan=-np.inf)
     high = height >= min(_LEAST_PEAK - _LOWERED, height.max())
     return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
 
@@ -329,8 +330,9 @@ def _keep_high(
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     """Whether a peak holds mass, and the mixture is far below it."""
     top = np.asarray(peak.normal.mean)[None]
-    height = log_ratio(found.path, top, target.evaluate(top))[0] - found.log_z
-    return bool(height > _LEAST_PEAK and peak.log_mass > found.log_z + np.log(_LEAST_MASS))
+    log_z = found.typical_log_z
+    height = log_ratio(found.path, top, target.evaluate(top))[0] - log_z
+    return bool(height > _LEAST_PEAK and peak.log_mass > log_z + np.log(_LEAST_MASS))
 
 
 def with_component(

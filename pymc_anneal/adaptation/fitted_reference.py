@@ -6,10 +6,11 @@ particles, which see what the draws miss. The larger one counts.
 """
 
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.paths.geometric import ReferencePath
@@ -20,6 +21,13 @@ _INTERVALS = 8
 # Share of a mode among the particles, relative to its share in the evidence, below which the
 # particles have not met it.
 _MET = 0.25
+# Parts of the draws, of whose estimates a heavy weight moves one.
+_PARTS = 5
+# Probability that a mode holds less than it is said to hold at least.
+_UNLIKELY = 1e-4
+# Factor by which the median of the estimates may be too high with this probability: three of five
+# are, each with at most the inverse of the factor.
+_LOG_FACTOR = np.log(comb(_PARTS, _PARTS // 2 + 1) / _UNLIKELY) / (_PARTS // 2 + 1)
 # Effective draws of a mode below which its share by importance sampling says nothing: with fewer
 # its own error alone is a quarter of it.
 LEAST_ESS = 16.0
@@ -66,6 +74,38 @@ class FittedReference:
         return log_mean(self.log_ratio_draws)
 
     @property
+    def typical_log_z(self) -> float:
+        """The log evidence that no single draw decides, in nats: a median of means.
+
+        Lugosi & Mendelson (2019, section 2.1). Where the weights have heavy tails it is low, and
+        the mean is low too or far too high.
+        """
+        typical = float(_median_of_means(self.log_ratio_draws))
+        return typical if typical > -np.inf else self.log_z
+
+    def least_share(self, log_evidence: float = -np.inf) -> np.ndarray:
+        """Return the share that each mode has in the evidence at least, whatever its weights.
+
+        An unbiased estimate that is not negative exceeds ``a`` times its mean with a probability of
+        at most ``1 / a`` (Markov), the median of five such estimates with at most ``10 / a^3``.
+
+        Parameters
+        ----------
+        log_evidence
+            Another estimate of the log evidence without this mode, in nats, if it is larger than
+            that of the other modes.
+
+        Returns
+        -------
+        ndarray, shape (modes,)
+        """
+        with np.errstate(divide="ignore"):
+            log_mode = self.log_ratio_draws[:, None] + np.log(self.membership)
+            log_rest = self.log_z + np.log1p(-np.minimum(self.share, 1.0))
+        log_least = _median_of_means(log_mode) - _LOG_FACTOR
+        return np.asarray(expit(log_least - np.maximum(log_rest, log_evidence)))
+
+    @property
     def discrepancy(self) -> float:
         """``D`` of the whole path, the larger of the estimates from both ends."""
         return discrepancy_of(self.log_ratio_draws, self.log_ratio_particles)
@@ -104,7 +144,8 @@ class FittedReference:
         weight = normalised(self.log_ratio_draws)[:, None] * self.membership
         share = weight.sum(axis=0)
         known = share**2 >= LEAST_ESS * np.square(weight).sum(axis=0)
-        unmet = float(share[known & (self.particle_share < _MET * share)].sum())
+        share = np.where(known, share, self.least_share())
+        unmet = min(float(share[self.particle_share < _MET * share].sum()), 1.0)
         return unmet * min(1.0, float(np.exp(self.log_z - np.fmax(log_evidence, self.log_z))))
 
     def profile(self) -> tuple[np.ndarray, np.ndarray]:
@@ -179,6 +220,12 @@ def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndar
 def log_mean(log_u: np.ndarray) -> float:
     """Return the log of the mean of numbers given by their logs."""
     return float(logsumexp(log_u) - np.log(len(log_u)))
+
+
+def _median_of_means(log_u: np.ndarray) -> np.ndarray:
+    """Return the median of the logs of means of parts of rows, shape ``(n, ...)`` to ``(...)``."""
+    parts = [log_u[i::_PARTS] for i in range(_PARTS)]
+    return np.asarray(np.median([logsumexp(u, axis=0) - np.log(len(u)) for u in parts], axis=0))
 
 
 def normalised(log_weight: np.ndarray) -> np.ndarray:

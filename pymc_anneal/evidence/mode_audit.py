@@ -7,7 +7,8 @@ that a search finds elsewhere (`adaptation/peaks.py`). With draws ``x_i ~ r`` of
     s_j = sum_i W_i m_j(x_i)        estimates        E_posterior[m_j],
 
 and so does the average of ``m_j`` over the draws. A mode that they missed has a share by importance
-sampling and none among them.
+sampling and none among them. Where the weights of a mode have a heavy tail, as those of a normal
+component at a cusp, what counts is the share that the mode has at least, whatever its tail.
 """
 
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ class ModeAudit:
         Effective number of draws of all other modes together.
     among_draws, among_draws_mcse : ndarray, shape (modes,)
         Their shares among the draws, and the errors.
+    at_least : ndarray, shape (modes,)
+        The shares that they have at least, whatever the tails of the weights.
     """
 
     centre: np.ndarray
@@ -58,15 +61,26 @@ class ModeAudit:
     rest_ess: np.ndarray
     among_draws: np.ndarray
     among_draws_mcse: np.ndarray
+    at_least: np.ndarray
 
     @property
     def missed(self) -> np.ndarray:
         """Whether the draws have less of a mode than there is, shape ``(modes,)``."""
         error = np.hypot(self.share_mcse, self.among_draws_mcse)
-        lacking = self._least_share() - self.among_draws
-        less = lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE)
-        missed: np.ndarray = less & (self.ess >= LEAST_ESS)
+        less = self._exceeds_draws(self._least_share(), error)
+        surely = self._exceeds_draws(self.at_least, self.among_draws_mcse)
+        missed: np.ndarray = np.where(self._measured, less, surely)
         return missed
+
+    @property
+    def _measured(self) -> np.ndarray:
+        """Whether importance sampling has measured a mode."""
+        return np.asarray(self.ess >= LEAST_ESS)
+
+    def _exceeds_draws(self, share: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """Whether shares exceed those among the draws by more than their errors."""
+        lacking = share - self.among_draws
+        return np.asarray(lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE))
 
     def _least_share(self) -> np.ndarray:
         """Return the shares if the other modes held as much more as their few draws allow."""
@@ -82,10 +96,12 @@ class ModeAudit:
             return []
         j = missed[self.share[missed].argmax()]
         others = f" ({len(missed) - 1} more were missed too)" if len(missed) > 1 else ""
+        held = f"{self.share[j]:.2g} +- {self.share_mcse[j]:.1g}"
+        if not self._measured[j]:
+            held = f"at least {self.at_least[j]:.2g}"
         return [
-            f"a mode at {describe_position(compiled, self.centre[j])} holds {self.share[j]:.2g} +- "
-            f"{self.share_mcse[j]:.1g} of the evidence by importance sampling, and "
-            f"{self.among_draws[j]:.2g} of the draws{others}: {advice}"
+            f"a mode at {describe_position(compiled, self.centre[j])} holds {held} of the evidence "
+            f"by importance sampling, and {self.among_draws[j]:.2g} of the draws{others}: {advice}"
         ]
 
 
@@ -136,6 +152,7 @@ def audit_draws(
         rest_ess=np.array([effective_sample_size(row) for row in log_rest]),
         among_draws=weight @ member,
         among_draws_mcse=_error_of_mean(weight, member),
+        at_least=fitted.least_share(log_evidence),
     )
 
 

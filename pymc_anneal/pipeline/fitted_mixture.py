@@ -45,10 +45,10 @@ from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
-# Share of the evidence in modes that no particle of the survey met, above which the run starts
-# from the mixture though it costs several times as much: the path from the prior would pass them by
-# as well.
-_UNMET, _PRICE_OF_UNMET = 1e-3, 4.0
+# Shares of the evidence in modes that no particle of the survey met, above which the run starts
+# from the mixture though it costs so many times as much: the path from the prior would pass them by
+# as well, and above the larger share its run would not be trusted.
+_PRICE_OF_UNMET = ((1e-3, 4.0), (0.05, 100.0))
 # Discrepancy up to which proposals from the mixture may serve as transitions: a third are accepted.
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long.
 _BY_PROPOSALS = 1.0
@@ -103,8 +103,9 @@ def choose_mixture(
     assert fitted is not None
     if mixture.objection and not insist:
         return _prior_instead(prior, mixture)
-    unmet = fitted.unmet_share_of(pilot.rough_log_z) > _UNMET
-    whatever = insist or unmet
+    unmet = fitted.unmet_share_of(pilot.rough_log_z)
+    price = max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
+    whatever = insist or price > 1
     if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
         near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
         return Choice(replace(surveyed if near else prior, built_from=mixture), {})
@@ -113,7 +114,6 @@ def choose_mixture(
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
         found = _pilot_by_proposals(pilot, fitted) if near else pilot_of_fit(pilot, fitted)
         return Choice(mixture.with_pilot(found), {})
-    price = _PRICE_OF_UNMET if whatever else 1.0
     budget = np.inf if insist else price * _pilot_budget(session, surveyed)
     try:
         found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)

@@ -6,7 +6,12 @@ import numpy as np
 
 from scipy import linalg
 
-from pymc_anneal.adaptation.curvature import curvature, locate_by_curvature, locate_tail
+from pymc_anneal.adaptation.curvature import (
+    climbing_scale,
+    curvature,
+    locate_by_curvature,
+    locate_tail,
+)
 from pymc_anneal.adaptation.fit_reference import MAX_DENSE, locate
 from pymc_anneal.adaptation.preconditioner import estimate_scale
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -45,6 +50,31 @@ def test_few_particles_of_a_gaussian_are_enough() -> None:
     np.testing.assert_allclose(mean, CENTRE, atol=1e-6)
     assert covariance_error(scale) < 1e-6
     assert covariance_error(locate(position, slope)[1]) > 1, "without curvature"
+
+
+class TestClimbingScale:
+    # Up along the first direction, down along the second, next to nothing along the third.
+    DIRECTIONS = np.linalg.qr(np.random.default_rng(6).standard_normal((3, 3)))[0]
+    CURVATURE = np.array([-400.0, 2.5e5, 1e-6])
+
+    def scale_of(self, curvature: np.ndarray) -> np.ndarray:
+        def quadratic(x: jax.Array) -> LogTerms:
+            along = x @ jnp.asarray(self.DIRECTIONS)
+            return LogTerms(-0.5 * (jnp.asarray(curvature) * along**2).sum(), jnp.zeros(()))
+
+        target = TargetDensity(GeometricPath(quadratic), 64)
+        return climbing_scale(target, np.ones(3), np.full(3, 2.0))
+
+    @double_precision
+    def test_is_the_root_of_the_absolute_curvature_and_no_longer_than_the_prior(self) -> None:
+        scale = self.scale_of(self.CURVATURE)
+        lengths = np.array([1 / 20, 1 / 500, 2.0])
+        expected = self.DIRECTIONS @ np.diag(lengths**2) @ self.DIRECTIONS.T
+        np.testing.assert_allclose(scale @ scale.T, expected, atol=1e-5)
+
+    @double_precision
+    def test_is_that_of_the_prior_where_there_is_no_finite_curvature(self) -> None:
+        np.testing.assert_array_equal(self.scale_of(np.full(3, np.nan)), 2.0 * np.eye(3))
 
 
 def test_a_density_that_is_not_concave_has_a_diagonal_scale() -> None:

@@ -79,6 +79,24 @@ class TestTops:
         scale = _scale_at(target, np.zeros(D), np.full(D, 50.0))
         np.testing.assert_allclose(scale, 5e-6 * np.eye(D), atol=1e-8)
 
+    def test_a_regression_on_a_predictor_far_from_zero(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Intercept and slope have a correlation of 0.9999: the first climbs crawl along it.
+        rng = np.random.default_rng(3)
+        predictor = 100 + rng.standard_normal(100)
+        y = 1 + 0.5 * predictor + 0.1 * rng.standard_normal(100)
+
+        def regression(x: jax.Array) -> jax.Array:
+            mu = x[0] + x[1] * predictor
+            return jax.scipy.stats.norm.logpdf(jnp.asarray(y), mu, jnp.exp(x[2])).sum()
+
+        (top,) = tops_of(regression)
+        slope = jax.grad(lambda x: sum(terms(regression)(x)))(jnp.asarray(top.normal.mean))
+        assert np.abs(np.asarray(top.normal.scale).T @ slope).max() < 1e-2
+        monkeypatch.setattr(module, "_MORE_CLIMBS", 0)
+        assert tops_of(regression) == []
+
     def test_many_tops_are_none(self) -> None:
         assert tops_of(lambda x: -0.5 * (jnp.sin(3 * x) ** 2).sum() / 0.01) == []
 

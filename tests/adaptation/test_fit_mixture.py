@@ -1,6 +1,7 @@
 """Mixtures fitted to particles, and the measured discrepancy of their paths."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from pymc_anneal.adaptation import fit_mixture as module
 from pymc_anneal.adaptation.curvature import locate_tail
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
+from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 from tests.adaptation import neck
@@ -82,6 +84,12 @@ class TestFit:
         assert found.discrepancy < 0.1
         assert found.log_z == pytest.approx(log_evidence(), abs=0.05)
 
+    def test_without_a_draw_in_the_support_nothing_is_typical(self) -> None:
+        none = replace(fit(0.8, [205, 51]), log_ratio_draws=np.full(20, -np.inf))
+        assert none.typical_log_z == -np.inf
+        few = replace(none, log_ratio_draws=np.repeat([3.0, -np.inf], [2, 18]))
+        assert few.typical_log_z == pytest.approx(3.0 - np.log(10))
+
     def test_a_missed_mode_is_seen_by_the_particles(self) -> None:
         found = fit(0.8, [205, 51])
         missed = posterior([0, 20], seed=8)
@@ -92,6 +100,38 @@ class TestFit:
         unseen = replace(blind, log_ratio_particles=ratio)
         assert blind.modes == 1
         assert unseen.discrepancy > 1 > found.discrepancy
+
+
+class TestHeavyWeight:
+    """A draw of a very large weight must not end the search for modes."""
+
+    LUCK = 16.0
+
+    @pytest.fixture(autouse=True)
+    def one_heavy_weight(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        measure = module.MixtureFitter.measure
+
+        def lucky(*args: Any) -> FittedReference:
+            found = measure(*args)
+            log_ratio = found.log_ratio_draws.copy()
+            log_ratio[7] = found.log_z + self.LUCK
+            return replace(found, log_ratio_draws=log_ratio)
+
+        monkeypatch.setattr(module.MixtureFitter, "measure", lucky)
+
+    def search(self) -> FittedReference:
+        target = TargetDensity(pma.GeometricPath(two_modes(0.5)), 256)
+        seed, search = np.random.SeedSequence(5), Search(draws=512, starts=32)
+        return fit_mixture(target, posterior([256, 0]), draw_prior, seed, search)
+
+    def test_the_search_goes_on(self) -> None:
+        found = self.search()
+        assert found.modes == 2
+        assert found.typical_log_z == pytest.approx(log_evidence(), abs=0.3)
+
+    def test_the_mean_of_the_weights_would_end_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(FittedReference, "typical_log_z", FittedReference.log_z)
+        assert self.search().modes == 1
 
 
 class TestStepUp:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
+from pymc_anneal.evidence import mode_audit as module
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
 from tests.cases import log_gamma_terms
 
@@ -23,6 +26,7 @@ SMALL = ModeAudit(
     rest_ess=np.array([9.7, 743.0]),
     among_draws=np.array([0.9883, 0.0117]),
     among_draws_mcse=np.array([0.0017, 0.0017]),
+    at_least=np.array([0.9, 1e-5]),
 )
 
 
@@ -54,14 +58,39 @@ def test_a_single_mode_is_not_missed() -> None:
     assert not ModeAudit(**one).missed.any()
 
 
+class TestHeavyTail:
+    """A mode whose weights have a heavy tail, and that is missed by what it holds at least."""
+
+    HEAVY = dataclasses.replace(
+        SMALL,
+        ess=np.array([0.0, 743.0]),
+        at_least=np.array([0.6, 1e-5]),
+        among_draws=np.array([0.01, 0.99]),
+        among_draws_mcse=np.array([0.002, 0.002]),
+    )
+
+    def test_is_missed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.HEAVY.missed.tolist() == [True, False]
+        monkeypatch.setattr(module, "describe_position", lambda compiled, position: "x = 0")
+        compiled: Any = None
+        (doubt,) = self.HEAVY.doubts(compiled, "look")
+        assert "holds at least 0.6 of the evidence" in doubt
+
+    @pytest.mark.parametrize(("at_least", "missed"), [(0.0179, False), (0.0181, True)])
+    def test_within_four_errors_it_is_not(self, at_least: float, missed: bool) -> None:
+        audit = dataclasses.replace(self.HEAVY, at_least=np.array([at_least, 1e-5]))
+        assert audit.missed[0] == missed
+
+
 def test_audit_by_hand() -> None:
-    """Two modes far apart: three draws of the mixture, and four of the posterior."""
+    """Two modes far apart: fifteen draws of the mixture, and four of the posterior."""
     normals = [pma.GaussianReference(np.array([c, 0.0]), np.eye(2)) for c in (-90.0, 90.0)]
     mixture = ModeMixture.at(normals, np.array([0.4, 0.1, 0.4, 0.1]))
-    weight, member = np.array([0.5, 0.3, 0.2]), np.array([[0.9, 0.1], [0.2, 0.8], [0.0, 1.0]])
+    ratio = np.repeat([0.5, 0.3, 0.2], 5)
+    weight, member = ratio / 5, np.repeat([[0.9, 0.1], [0.2, 0.8], [0.0, 1.0]], 5, axis=0)
     fitted = FittedReference(
         path=pma.ReferencePath(log_gamma_terms, mixture),
-        log_ratio_draws=np.log(weight) + 7,
+        log_ratio_draws=np.log(ratio) + 7,
         log_ratio_particles=np.zeros(1),
         modes=2,
         evaluations=0,
@@ -90,3 +119,6 @@ def test_audit_by_hand() -> None:
     error = np.sqrt(((own[:, None] * (there - [0.3, 0.7])) ** 2).sum(axis=0))
     np.testing.assert_allclose(found.among_draws_mcse, error, atol=1e-9)
     assert found.log_mass == pytest.approx(7 - np.log(3) + np.log(share))
+    with jax.enable_x64(True):
+        beside = audit_draws(fitted, draws, own, 5.0)
+    np.testing.assert_array_equal(beside.at_least, fitted.least_share(5.0))

@@ -239,6 +239,7 @@ AUDIT = ModeAudit(
     rest_ess=np.array([1e12, 1e12]),
     among_draws=np.array([0.5, 0.5]),
     among_draws_mcse=np.array([0.04, 0.04]),
+    at_least=np.zeros(2),
 )
 
 

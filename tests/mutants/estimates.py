@@ -217,6 +217,8 @@ ROWS: Rows = [
         "tests/evidence/test_mode_audit.py tests/evidence/test_thresholds.py::TestModeAudit",
         [
             ("np.hypot(self.share_mcse, self.among_draws_mcse)", "self.share_mcse"),
+            ("np.where(self._measured, less, surely)", "less & self._measured"),
+            ("at_least=fitted.least_share(log_evidence)", "at_least=fitted.least_share()"),
             ("error = 1 / np.sqrt(np.maximum(self.rest_ess, 1))", "error = 1 / np.maximum(self.rest_ess, 1)"),
             ("np.log1p(-drawn)).T", "np.log(drawn)).T"),
             ("value - weight @ value)).sum(axis=0)", "value)).sum(axis=0)"),

@@ -13,6 +13,7 @@ ROWS: Rows = [
             ("len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order)", "astray > _ASTRAY * len(order)"),
             ("value - float(normal.log_density", "value + float(normal.log_density"),
             ("if not _varies(target, draws):", "if False:"),
+            ("scale = climbing_scale(target, end[np.nanargmax(value)], spread)", "scale = spread"),
             ("if found.modes > len(tops) or not found.complete:", "if False:"),
             ("max(found.discrepancy, discrepancy_of(found.log_ratio_draws, beyond)) <= NEAR", "found.discrepancy <= NEAR"),
             ("except NanDensityError:", "except ZeroDivisionError:"),
@@ -245,6 +246,9 @@ ROWS: Rows = [
         "tests/adaptation/test_curvature.py",
         [
             ("(second + second.T) / 2", "second + second.T"),
+            ("np.maximum(np.abs(value), 1.0)", "np.maximum(value, 1.0)"),
+            ("np.maximum(np.abs(value), 1.0)", "np.abs(value)"),
+            ("        if not np.isfinite(second).all():\n            return scale\n", ""),
             ("-(above - below) / (2 * _DIFFERENCE", "-(above - below) / (_DIFFERENCE"),
             ("(ess * (weight @ along**2) + whole) / (ess + 1)", "weight @ along**2"),
             ("curved * variance * (axes.T", "0.0 * variance * (axes.T"),
@@ -256,6 +260,17 @@ ROWS: Rows = [
         "adaptation/fit_mixture",
         "tests/adaptation/test_fit_mixture.py::TestNeck",
         [("key=lambda pair: pair[1].discrepancy", "key=lambda pair: -pair[1].discrepancy")],
+    ),
+    (
+        "adaptation/fitted_reference",
+        "tests/adaptation/test_fit_mixture.py tests/adaptation/test_fitted_reference.py",
+        [
+            ("return np.asarray(np.median([", "return np.asarray(np.mean(["),
+            ("return typical if typical > -np.inf else self.log_z", "return typical"),
+            ("_median_of_means(log_mode) - _LOG_FACTOR", "_median_of_means(log_mode)"),
+            ("np.maximum(log_rest, log_evidence)", "log_rest"),
+            ("np.where(known, share, self.least_share())", "np.where(known, share, 0.0)"),
+        ],
     ),
     (
         "adaptation/preconditioner",
