@@ -99,11 +99,12 @@ class FittedReference:
         -------
         ndarray, shape (modes,)
         """
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # modes without a draw, or with all
             log_mode = self.log_ratio_draws[:, None] + np.log(self.membership)
             log_rest = self.log_z + np.log1p(-np.minimum(self.share, 1.0))
-        log_least = _median_of_means(log_mode) - _LOG_FACTOR
-        return np.asarray(expit(log_least - np.maximum(log_rest, log_evidence)))
+            log_least = _median_of_means(log_mode) - _LOG_FACTOR
+            least = expit(log_least - np.maximum(log_rest, log_evidence))
+        return np.asarray(np.nan_to_num(least, nan=0.0))
 
     @property
     def discrepancy(self) -> float:
@@ -146,6 +147,8 @@ class FittedReference:
         known = share**2 >= LEAST_ESS * np.square(weight).sum(axis=0)
         share = np.where(known, share, self.least_share())
         unmet = min(float(share[self.particle_share < _MET * share].sum()), 1.0)
+        if unmet == 0:
+            return 0.0
         return unmet * min(1.0, float(np.exp(self.log_z - np.fmax(log_evidence, self.log_z))))
 
     def profile(self) -> tuple[np.ndarray, np.ndarray]:

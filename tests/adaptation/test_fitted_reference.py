@@ -1,5 +1,6 @@
 """What the weights of draws of a fitted reference say of its path and of its modes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,11 @@ class TestLeastShare:
         rest = float(np.log(1 - fitted.share[0])) + fitted.log_z
         beside = fitted.least_share(rest + 1.0)
         assert beside[0] / (1 - beside[0]) == pytest.approx(odds[0] / np.e)
+
+    def test_without_a_draw_in_the_support(self) -> None:
+        fitted = replace(self.fitted(0.0, 1.0, 0), log_ratio_draws=np.full(self.DRAWS, -np.inf))
+        assert fitted.least_share().tolist() == [0.0, 0.0]
+        assert fitted.unmet_share_of(np.nan) == 0.0
 
     def test_counts_as_unmet(self) -> None:
         heavy = self.fitted(7.0, 3.0, 1)
