@@ -35,6 +35,18 @@ def run(model: pm.Model, seed: int = 5, **arguments):
     return pma.sample_ais(model=model, progressbar=False, random_seed=seed, **arguments)
 
 
+def cusp_and_slab(d: int) -> tuple[pm.Model, float]:
+    """The same with a Laplace spike, at whose cusp no normal density is near."""
+    width = 0.006
+    with pm.Model() as model:
+        x = pm.Uniform("x", -0.5, 0.5, shape=d)
+        spike = np.log(100) - pt.abs(x - 0.031).sum() / width - d * np.log(2 * width)
+        slab = pm.logp(pm.Normal.dist(0.0, 0.1), x).sum()
+        pm.Potential("data", pt.logaddexp(spike, slab))
+    slab_mass = float(np.diff(stats.norm.cdf([-5, 5]))[0]) ** d
+    return model, float(np.log(100 + slab_mass))
+
+
 @pytest.fixture(scope="module")
 def slab():
     model, log_evidence = spike_and_slab(10)
@@ -73,6 +85,15 @@ def test_a_small_mode_that_was_missed(seed: int) -> None:
     found = pma.log_evidence(idata)
     assert found.verdict.status == "do not trust"
     assert "of the evidence by importance sampling" in str(found.verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [101, 103, 104])
+def test_a_spike_whose_weights_have_a_heavy_tail(seed: int) -> None:
+    # With seed 103 no particle of the survey meets the spike, and the path from the prior is short.
+    model, log_evidence = cusp_and_slab(10)
+    found = pma.log_evidence(run(model, seed))
+    assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
 
 class TestNoAlarm:
