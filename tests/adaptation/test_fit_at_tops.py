@@ -131,6 +131,16 @@ def skewed(x: jax.Array) -> jax.Array:
     return (2 * x - jnp.exp(x)).sum()
 
 
+def beside_a_rare_mode(height: float) -> Any:
+    """Return a likelihood with a mode that none of 32 climbs may meet, and one of 320 does."""
+
+    def log_likelihood(x: jax.Array) -> jax.Array:
+        near = -0.5 * (x**2).sum() / 4.0
+        return jnp.logaddexp(near, height - 0.5 * ((x - 12.0) ** 2).sum())
+
+    return log_likelihood
+
+
 class TestFit:
     def test_of_a_skewed_density(self) -> None:
         found = fit(skewed).fitted
@@ -184,19 +194,35 @@ class TestFit:
             monkeypatch.setattr(TargetDensity, name, counted)
         assert fit(skewed).evaluations == sum(spent)
 
-    def test_a_mode_that_the_search_finds_makes_it_none(self, monkeypatch) -> None:
-        # Two climbs cannot meet both modes of 32; the search from 320 draws does.
-        def rare(x: jax.Array) -> jax.Array:
-            near = -0.5 * (x**2).sum() / 4.0
-            far = 6.0 - 0.5 * ((x - 12.0) ** 2).sum()
-            return jnp.logaddexp(near, far)
-
-        seeds = range(4)
+    def test_a_mode_that_the_search_finds_makes_it_none(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seeds, rare = range(4), beside_a_rare_mode(10.0)
         assert any(fit(rare, seed).fitted is None for seed in seeds)
         skip = lambda self, mixture, found, *rest: (mixture, found)  # noqa: E731
         monkeypatch.setattr(MixtureFitter, "add_peaks", skip)
         kept = [fit(rare, seed).fitted for seed in seeds]
         assert any(found is not None and found.modes == 1 for found in kept)
+
+    def test_a_small_mode_that_the_search_finds_gets_a_component(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        small = beside_a_rare_mode(6.0)
+        found = fit(small).fitted
+        assert found.modes == 2
+        # 1.3 % by the masses of two normal densities.
+        precision = np.array([1 / 4 + 1 / PRIOR_SD**2, 1 + 1 / PRIOR_SD**2])
+        distance = 12.0**2 * D / (1 + PRIOR_SD**2)
+        odds = np.exp(6.0 - distance / 2) * (precision[0] / precision[1]) ** (D / 2)
+        assert found.share[1] == pytest.approx(odds / (1 + odds), rel=0.5)
+        monkeypatch.setattr(module, "_SMALL", 0.0)
+        assert fit(small).fitted is None
+
+    def test_searches_that_go_on_finding_modes_make_it_none(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "_SEARCHES", 1)
+        assert fit(beside_a_rare_mode(6.0)).fitted is None
 
     def test_held_out_particles_have_a_say(self) -> None:
         target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
