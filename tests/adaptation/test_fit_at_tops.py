@@ -224,6 +224,11 @@ class TestFit:
         monkeypatch.setattr(module, "_SEARCHES", 1)
         assert fit(beside_a_rare_mode(6.0)).fitted is None
 
+    def test_a_mixture_that_stays_far_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert fit(skewed).fitted.discrepancy > 0.02
+        monkeypatch.setattr(module, "NEAR", 0.02)
+        assert fit(skewed).fitted is None
+
     def test_held_out_particles_have_a_say(self) -> None:
         target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
         found, near = fit(skewed).fitted, draw_prior(np.random.SeedSequence(1), 80) / 10

@@ -120,5 +120,5 @@ def test_audit_by_hand() -> None:
     np.testing.assert_allclose(found.among_draws_mcse, error, atol=1e-9)
     assert found.log_mass == pytest.approx(7 - np.log(3) + np.log(share))
     with jax.enable_x64(True):
-        beside = audit_draws(fitted, draws, own, 5.0)
-    np.testing.assert_array_equal(beside.at_least, fitted.least_share(5.0))
+        beside = audit_draws(fitted, draws, own, 9.0)
+    np.testing.assert_array_equal(beside.at_least, fitted.least_share(9.0))
