@@ -90,9 +90,8 @@ def climbing_scale(target: TargetDensity, position: np.ndarray, spread: np.ndarr
     ndarray, shape (d, d)
         The spread on the diagonal where the density has no finite curvature.
     """
-    scale = np.diag(spread)
+    units, scale = np.outer(spread, spread), np.diag(spread)
     for _ in range(2):  # the second time by differences in units of the scale itself
-        units = np.outer(spread, spread)
         second = units * curvature(target, position, np.linalg.norm(scale, axis=1))
         if not np.isfinite(second).all():
             return scale

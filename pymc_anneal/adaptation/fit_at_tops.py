@@ -191,14 +191,13 @@ def find_tops(
         return []
     spread, start = bulk_deviation(draws), draw_prior(seed_start, climbs)
     spread[spread == 0] = 1.0
-    end, value = climb_together(target.value_and_gradient, start, spread, _MAX_CALLS)
-    tops = _tops_at(target, end, value, spread)
-    for _ in range(_MORE_CLIMBS):
+    end, scale = start, spread
+    for _ in range(1 + _MORE_CLIMBS):
+        end, value = climb_together(target.value_and_gradient, end, scale, _MAX_CALLS)
+        tops = _tops_at(target, end, value, spread)
         if tops or not np.isfinite(value).any():
             break
         scale = climbing_scale(target, end[np.nanargmax(value)], spread)
-        end, value = climb_together(target.value_and_gradient, end, scale, _MAX_CALLS)
-        tops = _tops_at(target, end, value, spread)
     return tops
 
 

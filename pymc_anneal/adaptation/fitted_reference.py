@@ -92,8 +92,7 @@ class FittedReference:
         Parameters
         ----------
         log_evidence
-            Another estimate of the log evidence without this mode, in nats, if it is larger than
-            that of the other modes.
+            Of all other modes, by another estimate, in nats; the larger one counts.
 
         Returns
         -------
@@ -125,9 +124,7 @@ class FittedReference:
     @property
     def share(self) -> np.ndarray:
         """Share of the evidence that each mode holds, shape ``(modes,)``."""
-        weight = normalised(self.log_ratio_draws)
-        share: np.ndarray = weight @ self.membership
-        return share
+        return np.asarray(normalised(self.log_ratio_draws) @ self.membership)
 
     def met_share_of(self, log_evidence: float) -> float:
         """Return the rest of `unmet_share_of`, at least a tenth of one draw."""

@@ -66,21 +66,15 @@ class ModeAudit:
     @property
     def missed(self) -> np.ndarray:
         """Whether the draws have less of a mode than there is, shape ``(modes,)``."""
-        error = np.hypot(self.share_mcse, self.among_draws_mcse)
-        less = self._exceeds_draws(self._least_share(), error)
-        surely = self._exceeds_draws(self.at_least, self.among_draws_mcse)
-        missed: np.ndarray = np.where(self._measured, less, surely)
-        return missed
+        share = np.where(self._measured, self._least_share(), self.at_least)
+        error = np.hypot(self.share_mcse * self._measured, self.among_draws_mcse)
+        least = np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE)
+        return np.asarray(share - self.among_draws > least)
 
     @property
     def _measured(self) -> np.ndarray:
         """Whether importance sampling has measured a mode."""
         return np.asarray(self.ess >= LEAST_ESS)
-
-    def _exceeds_draws(self, share: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Whether shares exceed those among the draws by more than their errors."""
-        lacking = share - self.among_draws
-        return np.asarray(lacking > np.maximum(_MAX_DISAGREEMENT * error, _LEAST_SHARE))
 
     def _least_share(self) -> np.ndarray:
         """Return the shares if the other modes held as much more as their few draws allow."""

@@ -173,8 +173,7 @@ def _hear_pilot(
     known = measured.fitted.met_share_of(surveyed.pilot.rough_log_z)
     session.meter.add("Witnesses", len(position), 0.0)
     draws = Draws.even(log_ratio_to(position))._replace(known=known)
-    log_z = measured.pilot.log_z
-    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, measured.pilot.log_z)
     return replace(measured, objection=hearing.objection)
 
 

@@ -26,11 +26,6 @@ def check_reference(reference: ReferenceName | Reference) -> None:
         )
 
 
-def is_prior(reference: ReferenceName | Reference) -> bool:
-    """Whether the reference is the prior."""
-    return isinstance(reference, str) and reference == "prior"
-
-
 def may_be_prior(reference: ReferenceName | Reference) -> bool:
     """Whether the reference is the prior, or is the prior where nothing else fits."""
     return isinstance(reference, str) and reference in ("prior", "auto")

@@ -103,7 +103,8 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
     # Proposals from the reference do not leave its tails: further steps would gain little.
-    least = _NEAR_VARIANCE if _proposes_reference(pilot) else _LEAST_VARIANCE
+    proposed = isinstance(pilot.transition, IndependenceMetropolis)
+    least = _NEAR_VARIANCE if proposed else _LEAST_VARIANCE
     bounds = single / _NEAR_VARIANCE, single / least
     steps = np.clip(_RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
     plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
@@ -127,10 +128,6 @@ def _plan_importance_sampling(session: Session, candidate: RunCandidate, pilot: 
     pool = np.clip(heavy * len(weight), 1.0, _LARGEST_POOL)
     draws = session.settings.draws * session.settings.chains
     return replace(plan, steps=1, particles=max(plan.particles, int(np.ceil(pool * draws))))
-
-
-def _proposes_reference(pilot: Pilot) -> bool:
-    return isinstance(pilot.transition, IndependenceMetropolis)
 
 
 def _step_seconds(session: Session, pilot: Pilot) -> float:

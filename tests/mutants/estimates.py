@@ -216,8 +216,8 @@ ROWS: Rows = [
         "evidence/mode_audit",
         "tests/evidence/test_mode_audit.py tests/evidence/test_thresholds.py::TestModeAudit",
         [
-            ("np.hypot(self.share_mcse, self.among_draws_mcse)", "self.share_mcse"),
-            ("np.where(self._measured, less, surely)", "less & self._measured"),
+            ("np.hypot(self.share_mcse * self._measured, self.among_draws_mcse)", "self.share_mcse"),
+            ("np.where(self._measured, self._least_share(), self.at_least)", "self._measured * self._least_share()"),
             ("at_least=fitted.least_share(log_evidence)", "at_least=fitted.least_share()"),
             ("error = 1 / np.sqrt(np.maximum(self.rest_ess, 1))", "error = 1 / np.maximum(self.rest_ess, 1)"),
             ("np.log1p(-drawn)).T", "np.log(drawn)).T"),
