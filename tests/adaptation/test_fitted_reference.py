@@ -49,7 +49,7 @@ class TestLeastShare:
     def test_is_not_above_the_share_however_heavy_the_tail(self) -> None:
         every = [self.fitted(0.0, 3.5, seed) for seed in range(2000)]
         assert max(fitted.least_share()[0] for fitted in every) < 0.5
-        # The plain estimate is, more often than once in ten times.
+        # The plain estimate is, more often than once in twenty times.
         assert np.mean([fitted.share[0] > 0.6 for fitted in every]) > 0.05
 
     def test_of_a_mode_with_nearly_all_of_the_mass(self) -> None:
