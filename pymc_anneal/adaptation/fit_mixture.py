@@ -92,6 +92,7 @@ def fit_to_particles(
     surveyed: int | None = None,
     further: np.ndarray | None = None,
     hints: np.ndarray | None = None,
+    most: int = 0,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 
@@ -117,11 +118,15 @@ def fit_to_particles(
         Draws of the posterior by other means, which may show further modes.
     hints : ndarray, shape (h, d), optional
         Further starts of the search.
+    most
+        Evaluations that a search which goes on finding modes may take, if they are more.
     """
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
     effort = surveyed or len(position)
-    search = replace(search_of(compiled, effort, evaluations), hints=hints) if searched else None
+    search = search_of(compiled, effort, evaluations) if searched else None
+    if search is not None:
+        search = replace(search, hints=hints, evaluations=max(search.evaluations, most))
     size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)

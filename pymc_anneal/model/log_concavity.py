@@ -3,7 +3,8 @@
 With an affine function ``a + b eta`` of the predictor, the log density of an observation is
 concave in ``eta`` for
 
-    a location  a + b eta        of normal, Laplace, logistic, Gumbel and log-normal distributions,
+    a location  a + b eta        of normal, multivariate normal, Laplace, logistic, Gumbel and
+                                 log-normal distributions,
     a scale     exp(a + b eta)   of normal, ... and of gamma, Weibull, exponential ones; a rate of
                                  Poisson counts,
     a share     1 / (1 + exp(-a - b eta))  or  Phi(a + b eta)    of Bernoulli, binomial, geometric
@@ -14,8 +15,9 @@ between the predictor and the parameter of the distribution are followed one by 
 them has no rule, nothing is claimed.
 
 The predictor may be several variables: a function that is concave in ``a + b eta`` is concave in
-whatever this is an affine function of. With normal, Laplace and logistic priors, whose locations
-may be affine in other variables, the posterior is log-concave: it has one mode.
+whatever this is an affine function of. With normal (also multivariate), Laplace and logistic
+priors, whose locations may be affine in other variables, the posterior is log-concave: it has one
+mode.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -65,6 +67,7 @@ _AFFINE, _SCALED = {Form.AFFINE: Form.AFFINE}, {Form.LOG_AFFINE: Form.LOG_AFFINE
 _RULES: dict[tuple[type, int], dict[Form, Form]] = {
     (ps.Cast, 0): _SAME,
     (ps.Identity, 0): _SAME,
+    (ps.Second, 1): _SAME,  # in the shape of the first
     (ps.Neg, 0): _AFFINE,
     (ps.Add, 0): _AFFINE,
     (ps.Sub, 0): _AFFINE,
@@ -87,6 +90,7 @@ _SHARE, _RATE = {Form.LOGISTIC, Form.PROBIT}, {Form.LOG_AFFINE, Form.AFFINE}
 # Forms of the parameters, by their places, in which a log density is concave.
 _CONCAVE: dict[type, tuple[set[Form], ...]] = {
     distributions.NormalRV: (_LOCATION, _SCALE),
+    distributions.MvNormalRV: (_LOCATION,),
     distributions.LaplaceRV: (_LOCATION, _SCALE),
     distributions.LogNormalRV: (_LOCATION, _SCALE),
     distributions.LogisticRV: (_LOCATION,),
@@ -104,7 +108,12 @@ _CONCAVE: dict[type, tuple[set[Form], ...]] = {
 
 
 # Prior densities that are concave in the variable and in a location that is affine in others.
-_LOCATED = (distributions.NormalRV, distributions.LaplaceRV, distributions.LogisticRV)
+_LOCATED = (
+    distributions.NormalRV,
+    distributions.MvNormalRV,
+    distributions.LaplaceRV,
+    distributions.LogisticRV,
+)
 
 
 def is_log_concave_model(model: pm.Model) -> bool:

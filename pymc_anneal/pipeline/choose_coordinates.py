@@ -24,7 +24,6 @@ from pymc_anneal.pipeline.coordinates_given_data import given_data
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
-from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import PilotedRun
 
 # Weights that are tried, the first of which is that of the survey.
@@ -70,7 +69,7 @@ def choose_coordinates(
     # A model without a choice has the survey that the fit of a reference would make.
     own = spawned(session.seeds.reference, 0) if model is None else seeds[0]
     with explaining_nan(base), explaining_infinite(base):
-        surveyed = survey(session, base.candidate(), transition, own)
+        surveyed = session.survey(base.candidate(), transition, own)
     chosen, known = base, surveyed
     if model is not None:
         chosen, known = _move_to_best(session, target, model, transition, surveyed, seeds[1])

@@ -41,7 +41,6 @@ from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.split_levels import draws_of, split_levels
-from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
@@ -55,9 +54,9 @@ _BY_PROPOSALS = 1.0
 # Share of the particles that may stay where they are, on average: so many proposals are made.
 _STAY = 0.05
 # What speaks against a mixture of some of the modes.
-_INCOMPLETE = "the search for modes took as long as the survey and went on finding more"
-# Evaluations of the pilot from a mixture, as a share of those of the run from the prior; but at
-# least as many as the survey took.
+_INCOMPLETE = "the search for modes took its share of the run from the prior and went on"
+# Evaluations of a search that goes on finding modes, and of the pilot from a mixture, as a share of
+# those of the run from the prior; but at least as many as the survey took.
 _SHARE = 0.25
 
 
@@ -96,7 +95,7 @@ def choose_mixture(
         The candidate has a pilot, unless it is the prior.
     """
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
-    surveyed = surveyed or survey(session, prior, transition, seed_survey)
+    surveyed = surveyed or session.survey(prior, transition, seed_survey)
     hints = None if search_from is None else compiled.unconstrain(search_from)
     mixture = _fit(session, compiled, prior, surveyed, seed_fit, hints)
     pilot, fitted = surveyed.pilot, mixture.fitted
@@ -114,7 +113,7 @@ def choose_mixture(
         near = by_proposals and fitted.discrepancy <= _BY_PROPOSALS
         found = _pilot_by_proposals(pilot, fitted) if near else pilot_of_fit(pilot, fitted)
         return Choice(mixture.with_pilot(found), {})
-    budget = np.inf if insist else price * _pilot_budget(session, surveyed)
+    budget = np.inf if insist else price * _budget(session, surveyed)
     try:
         found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)
     except PilotTooLongError as error:
@@ -143,9 +142,10 @@ def _fit(
     particles = to_fit(pilot.position)
     further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints)
-        budget = pilot.evaluations
-        fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, budget))
+        most = int(_budget(session, surveyed))
+        fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints, most=most)
+        spent = pilot.evaluations
+        fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, spent))
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
     known = fitted.met_share_of(pilot.rough_log_z)
     draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
@@ -197,8 +197,8 @@ def _one_step_discrepancy(pilot: Pilot) -> float:
     return pilot.barrier**2 - pilot.log_reference_mass
 
 
-def _pilot_budget(session: Session, surveyed: PilotedRun) -> float:
-    """Return the evaluations that a pilot from the mixture may take."""
+def _budget(session: Session, surveyed: PilotedRun) -> float:
+    """Return the evaluations that a search for modes may take, or a pilot from the mixture."""
     settings, pilot = session.settings, surveyed.pilot
     particles = settings.draws * settings.chains
     variance = planned_variance(particles, settings.target_mcse)

@@ -39,7 +39,6 @@ from pymc_anneal.pipeline.fitted_mixture import pilot_of_fit
 from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.start import Request, Start
-from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
 # Name of the reference in results.
@@ -138,7 +137,7 @@ def _choose(
         reason = "configurations of the discrete variables beyond those weighed hold a part"
         return Choice(prior, {}, reason)
     seed_survey, seed_draws = session.seeds.reference.spawn(2)
-    surveyed = survey(session, prior, transition, seed_survey)
+    surveyed = session.survey(prior, transition, seed_survey)
     path = ReferencePath(compiled.log_terms, found.reference, _PRIOR_SHARE)
     draw = draw_start(path, prior.draw_reference)
     to_ratio = ratio_to(path)

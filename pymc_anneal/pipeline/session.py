@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_anneal.adaptation.fit_reference import MAX_DENSE
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
 from pymc_anneal.adaptation.support import MOST
 from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
@@ -35,10 +36,14 @@ from pymc_anneal.execution.workers import check_executor
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.call_budget import CallBudget
 from pymc_anneal.pipeline.settings import Settings
-from pymc_anneal.pipeline.target import RunCandidate, Target
+from pymc_anneal.pipeline.target import PilotedRun, RunCandidate, Target
 
 # Smallest number of particles of a pilot.
 _MIN_PILOT = 256
+# Particles of a survey: a floor, and so many for each coordinate, since a dense scale takes more
+# particles than coordinates. In more dimensions scales come from the curvature, or are diagonal. A
+# quarter of them is held out.
+_LEAST_SURVEY, _SURVEY_PER_COORDINATE, _SURVEY_IN_MANY = 320, 5, 512
 
 
 class Seeds(NamedTuple):
@@ -134,18 +139,19 @@ class Session:
         )
 
     def survey(
-        self,
-        candidate: RunCandidate,
-        transition: Transition,
-        seed: np.random.SeedSequence,
-        particles: int,
-    ) -> Pilot:
-        """Run a survey: a pilot of few moves, whose particles a reference is fitted to.
+        self, prior: RunCandidate, transition: Transition, seed: np.random.SeedSequence
+    ) -> PilotedRun:
+        """Return the run from the prior with a survey as its pilot: few moves of its particles.
 
-        Particles that move so little give a rough estimate of the evidence: its ``log_z`` is NaN.
+        These show what the posterior looks like, and a reference is fitted to them. Particles that
+        move so little give a rough estimate of the evidence: its ``log_z`` is NaN.
         """
-        survey = self._pilot("Survey", candidate, transition, seed, particles, np.inf, SURVEY)
-        return replace(survey, log_z=np.nan, rough_log_z=survey.log_z)
+        ndim = prior.draw_reference(seed, 1).shape[1]
+        particles = max(_LEAST_SURVEY, _SURVEY_PER_COORDINATE * ndim)
+        if ndim > MAX_DENSE:
+            particles = _SURVEY_IN_MANY
+        found = self._pilot("Survey", prior, transition, seed, particles, np.inf, SURVEY)
+        return prior.with_pilot(replace(found, log_z=np.nan, rough_log_z=found.log_z))
 
     def tune_at_target(
         self,

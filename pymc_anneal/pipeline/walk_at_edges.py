@@ -10,7 +10,6 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.pipeline.choose_transition import default_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.survey import survey
 from pymc_anneal.pipeline.target import PilotedRun
 
 # Share of the prior where the likelihood is zero, and evaluations of a move by gradients, from
@@ -41,5 +40,5 @@ def walk_at_edges(
         return surveyed, transition
     walk = default_transition("random_walk", model=target.compiled)
     (seed,) = session.seeds.transition.spawn(1)
-    other = survey(session, target.candidate(), walk, seed)
+    other = session.survey(target.candidate(), walk, seed)
     return (other, walk) if other.cost < surveyed.cost else (surveyed, transition)

@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from scipy import stats
@@ -14,7 +16,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation import fit_mixture as module
 from pymc_anneal.adaptation.curvature import locate_tail
-from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fit_mixture import fit_mixture, fit_to_particles
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.target_density import TargetDensity
@@ -132,6 +134,30 @@ class TestHeavyWeight:
     def test_the_mean_of_the_weights_would_end_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(FittedReference, "typical_log_z", FittedReference.log_z)
         assert self.search().modes == 1
+
+
+class TestManyModes:
+    """Twenty-two modes, of which the particles have met one."""
+
+    MEANS = np.random.default_rng(0).uniform(-20, 20, (22, D))
+
+    def fit(self, most: int) -> FittedReference:
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 20, shape=D)
+            pm.Potential("modes", pt.logsumexp(-0.5 * ((x[None] - self.MEANS) ** 2).sum(axis=1)))
+        particles = self.MEANS[0] + np.random.default_rng(1).normal(size=(64, D))
+        seed = np.random.SeedSequence(1)
+        return fit_to_particles(pma.compile_model(model), particles, seed, 1000, most=most)
+
+    def test_a_search_goes_on_while_it_may(self) -> None:
+        found = self.fit(most=1_000_000)
+        assert found.complete
+        assert found.modes == 22
+
+    def test_after_few_climbs_it_ends_with_its_evaluations(self) -> None:
+        found = self.fit(most=0)
+        assert not found.complete
+        assert 16 <= found.modes < 22
 
 
 class TestStepUp:

@@ -15,12 +15,14 @@ from pymc_anneal.model.linear_predictor import linear_predictor
 from pymc_anneal.model.log_concavity import is_log_concave_in, is_log_concave_model
 
 COUNT, REAL, POSITIVE = np.array([1, 0, 3]), np.array([0.4, -2.0, 5.0]), np.array([0.4, 1.0, 3.0])
+CHOLESKY = np.array([[1.0, 0, 0], [0.5, 0.8, 0], [-0.3, 0.2, 0.6]])
 BINARY, TRIALS = np.array([1, 0, 1]), np.array([1, 2, 5])
 
 CONCAVE = {
     "normal": (lambda e: pm.Normal.dist(e, 0.5), REAL),
     "normal, shifted": (lambda e: pm.Normal.dist(3 - (e + 1) / 2, 0.5), REAL),
     "scale of a normal": (lambda e: pm.Normal.dist(0, pm.math.exp(e / 2)), REAL),
+    "multivariate normal": (lambda e: pm.MvNormal.dist(1 - 2 * e, chol=CHOLESKY), REAL),
     "laplace": (lambda e: pm.Laplace.dist(e, 0.5), REAL),
     "logistic": (lambda e: pm.Logistic.dist(e, 0.5), REAL),
     "gumbel": (lambda e: pm.Gumbel.dist(e, 0.5), REAL),
@@ -50,6 +52,7 @@ UNKNOWN = {
     "square of a share": (lambda e: pm.Bernoulli.dist(pm.math.sigmoid(e) ** 2), BINARY),
     "tenth of erfc": (lambda e: pm.Bernoulli.dist(0.1 * pm.math.erfc(e)), BINARY),
     "odds of two counts": (lambda e: pm.NegativeBinomial.dist(n=2.0, p=3 / (3 + e)), COUNT),
+    "covariance": (lambda e: pm.MvNormal.dist(np.zeros(3), cov=pt.diag(pm.math.exp(e))), REAL),
     "mean and scale": (lambda e: pm.Normal.dist(e, pm.math.exp(e)), REAL),
     "gamma by its mean": (lambda e: pm.Gamma.dist(mu=pm.math.exp(e), sigma=1.0), POSITIVE),
     "precision of a normal": (lambda e: pm.Normal.dist(0, tau=pm.math.exp(e)), REAL),
@@ -118,6 +121,9 @@ CONCAVE_TERMS = {
     "product of scales": {
         "z": lambda n, a, b, c: pm.Exponential(n, pm.math.exp(a) * pm.math.exp(b[0]), observed=0.3)
     },
+    "several normal variables at once": {
+        "z": lambda n, a, b, c: pm.MvNormal(n, pm.math.stack([a, b[0], 1.0]), chol=CHOLESKY)
+    },
     "free of all": {"z": lambda n, a, b, c: pm.Potential(n, pt.constant(1.0))},
 }
 OTHER_TERMS = {
@@ -131,6 +137,9 @@ OTHER_TERMS = {
         n, pm.math.stack([pm.math.exp(a), b[0]]), observed=[1, 2]
     ),
     "scale of a prior": lambda n, a, b, c: pm.Normal(n, 0.0, pm.math.exp(a)),
+    "covariance of a prior": lambda n, a, b, c: pm.MvNormal(
+        n, np.zeros(2), cov=pt.diag(pm.math.exp(b))
+    ),
     "a transform": lambda n, a, b, c: pm.HalfNormal(n, 1.0),
     "an ordered vector": lambda n, a, b, c: pm.Normal(
         n, 0, 1, shape=2, transform=pm.distributions.transforms.ordered, initval=[0.0, 1.0]

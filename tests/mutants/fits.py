@@ -264,6 +264,19 @@ ROWS: Rows = [
         [("key=lambda pair: pair[1].discrepancy", "key=lambda pair: -pair[1].discrepancy")],
     ),
     (
+        "adaptation/fit_mixture",
+        "tests/adaptation/test_fit_mixture.py::TestManyModes",
+        [
+            ("max(search.evaluations, most)", "search.evaluations"),
+            ("max(search.evaluations, most)", "1_000_000"),
+        ],
+    ),
+    (
+        "pipeline/fitted_mixture",
+        "tests/pipeline/test_fitted_mixture.py",
+        [("most = int(_budget(session, surveyed))", "most = 0")],
+    ),
+    (
         "adaptation/fitted_reference",
         "tests/adaptation/test_fit_mixture.py tests/adaptation/test_fitted_reference.py",
         [

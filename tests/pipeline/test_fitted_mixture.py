@@ -36,6 +36,16 @@ def wells() -> tuple[pm.Model, float]:
     return model, 4 * (np.log(2) - 2 / variance + 0.5 * np.log(0.16 / variance))
 
 
+def many_modes() -> tuple[pm.Model, float]:
+    """Return a model with 24 modes at places of no order, and its log evidence."""
+    means = np.random.default_rng(0).uniform(-30, 30, (24, 4))
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 30, shape=4)
+        pm.Potential("modes", pt.logsumexp(-0.5 * ((x[None] - means) ** 2).sum(axis=1)))
+    log_density = stats.norm(0, np.sqrt(901)).logpdf(means).sum(axis=1)
+    return model, float(np.logaddexp.reduce(log_density) + 2 * np.log(2 * np.pi))
+
+
 @pytest.fixture(scope="module")
 def shell() -> tuple[pma.CompiledModel, float]:
     """Return a thin shell in three dimensions, of which no normal density is an approximation."""
@@ -169,9 +179,19 @@ class TestChoice:
         np.testing.assert_allclose(share[share > 0.02], 1 / 16, atol=0.02)
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    def test_a_search_that_costs_little_beside_the_run_from_the_prior_goes_on(self) -> None:
+        model, log_evidence = many_modes()
+        idata = run(model, random_seed=1)
+        found = pma.log_evidence(idata)
+        assert attributes(idata)["reference"] == "mixture"
+        assert (np.asarray(idata["modes"]["mode_share"]) > 1e-3).sum() == 24
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+        # A run from the prior takes two million.
+        assert sum(reading.evaluations for reading in found.stages.values()) < 500_000
+
     @pytest.mark.slow
     def test_discrete_variables(self) -> None:
-        idata = run(discrete_model(), draws=25, random_seed=1)
+        idata = run(discrete_model(), draws=25, random_seed=1, discrete="sample")
         assert attributes(idata)["reference"] == "configurations"
 
     @pytest.mark.slow
