@@ -91,7 +91,7 @@ def pareto_k(log_weight: np.ndarray) -> float:
     """
     if len(log_weight) < 25 or np.ptp(log_weight) < 1e-8:
         return float("nan")
-    tail = int(np.ceil(min(0.2 * len(log_weight), 3 * np.sqrt(len(log_weight)))))  # as ArviZ's
+    tail = int(min(0.2 * len(log_weight), 3 * np.sqrt(len(log_weight))))  # ArviZ's, at most
     if np.ptp(np.sort(log_weight)[-tail:]) < 1e-8:
         return float("-inf")
     with np.errstate(over="ignore"):  # of tails that are far from any Pareto distribution

@@ -128,6 +128,15 @@ class TestParetoK:
         weight = np.r_[np.zeros(200), np.full(400, low)]
         assert weight_pareto_k(weight) == -np.inf
 
+    @pytest.mark.parametrize("n", [50, 99, 223, 224, 225, 226, 230, 400, 1001])
+    def test_largest_weights_that_are_equal(self, n: int) -> None:
+        """ArviZ refuses a tail without a spread, and its tails have as many draws as these."""
+        rest = np.random.default_rng(n).uniform(-5.0, -1.0, n)
+        tail = int(min(n / 5, 3 * np.sqrt(n)))
+        for equal in range(tail - 2, tail + 3):
+            k = weight_pareto_k(np.r_[np.zeros(equal), rest[equal:]])
+            assert k == -np.inf if equal >= tail else np.isfinite(k)
+
 
 def test_median_and_robust_sd_of_normal_quantiles() -> None:
     values = 3 + 2 * stats.norm.ppf((np.arange(4001) + 0.5) / 4001)

@@ -107,6 +107,11 @@ ROWS: Rows = [
         ],
     ),
     (
+        "base/arviz_compat",
+        "tests/evidence/test_diagnostics.py::TestParetoK",
+        [("tail = int(min(", "tail = 1 + int(min(")],
+    ),
+    (
         "evidence/diagnostics",
         "tests/evidence/test_diagnostics.py tests/evidence/test_thresholds.py",
         [

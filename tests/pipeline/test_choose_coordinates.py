@@ -14,6 +14,8 @@ from pymc_anneal.model.location_scale import LocationScaleModel
 from pymc_anneal.model.location_scale_transform import LocationScale
 from pymc_anneal.pipeline.choose_coordinates import best_weights
 
+pytestmark = pytest.mark.usefixtures("long_road")
+
 MEAN_SD, SCALE_SD = 2.0, 2.0
 RESPONSE = np.array([0.8, -1.4, 2.1, 0.3, -0.6, 3.0])
 
