@@ -152,7 +152,8 @@ def bridge_evidence(
     doubts = doubt_modes(compiled, fitted, draws, "the chains missed it")
     if not (rhat := draws_rhat(log_reverse)) < MAX_RHAT:
         doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
-    found = _log_evidence(estimate, log_forward, target_mcse, doubts, compiled.notes)
+    error = compiled.log_prior_mass_mcse
+    found = _log_evidence(estimate, log_forward, target_mcse, doubts, compiled.notes, error)
     found = replace(found, data_hash=hash_data(compiled.observed_data()))
     if warnings:
         warn_unless_trusted(found.verdict, found.headline)
@@ -202,18 +203,21 @@ def _log_evidence(
     target_mcse: float,
     doubts: list[str],
     notes: tuple[str, ...],
+    error_of_prior: float,
 ) -> LogEvidence:
-    ess = draws_ess(estimate.reverse_terms)
-    mcse = estimate.mcse(ess)
+    ess, centre = draws_ess(estimate.reverse_terms), estimate.log_evidence
+    own, (lower, upper) = estimate.mcse(ess), estimate.interval(ess)
+    mcse = float(np.hypot(own, error_of_prior))
+    wider = mcse / own
     k = max(_tail(estimate.forward_terms), _tail(estimate.reverse_terms))
     outside = int(np.isneginf(log_forward).sum())
     if outside:
         found = f"{outside} of {log_forward.size} proposed points have a posterior density of zero."
         notes = (*notes, found)
     return LogEvidence(
-        log_evidence=estimate.log_evidence,
+        log_evidence=centre,
         mcse=mcse,
-        interval=estimate.interval(ess),
+        interval=(centre - wider * (centre - lower), centre + wider * (upper - centre)),
         ess=ess,
         pareto_k=k,
         barrier=float("nan"),

@@ -391,7 +391,7 @@ def _compile(model: pm.Model) -> CompiledModel:
         log_terms=build_log_terms(density, variables, prior.log_mass),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
-        notes=(*list_notes(model, prior.log_mass), *density.notes),
+        notes=(*list_notes(model, prior.log_mass, prior.log_mass_mcse), *density.notes),
         derivatives=density.derivatives,
         calls=density.calls,
         _prior=prior,

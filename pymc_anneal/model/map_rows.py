@@ -50,14 +50,9 @@ def _map_rows(
     outputs: Sequence[pt.TensorVariable],
     arrange: Callable[..., Sequence[Any]],
 ) -> RowFunction:
-    """Compile a graph and map it over rows, one by one if an Op has no JAX form.
+    """Compile a graph and map it over rows, arranged as its inputs.
 
-    Parameters
-    ----------
-    inputs, outputs
-        The graph.
-    arrange
-        Function of a row that returns the inputs.
+    Rows are taken one by one if an Op has no JAX form.
     """
     if not outputs:
         return lambda *rows: []

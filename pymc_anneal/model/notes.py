@@ -8,14 +8,14 @@ import pymc as pm
 _Found = TypeVar("_Found")
 
 
-def list_notes(model: pm.Model, log_mass: float) -> list[str]:
+def list_notes(model: pm.Model, log_mass: float, log_mass_mcse: float) -> list[str]:
     """Return properties of a model that matter for the interpretation of a result.
 
     Parameters
     ----------
     model : pymc.Model
-    log_mass : float
-        Log of the prior mass on the space onto which the transforms map, in nats.
+    log_mass, log_mass_mcse : float
+        Log of the prior mass on the space onto which the transforms map, and its error, in nats.
     """
     notes = []
     # A model that is made of functions has its likelihood as a potential; see `Target`.
@@ -30,7 +30,8 @@ def list_notes(model: pm.Model, log_mass: float) -> list[str]:
     if log_mass != 0:
         notes.append(
             "A transform maps onto a part of the prior's support. The prior is normalised on "
-            f"that part, whose log mass is {log_mass:.6g}."
+            f"that part, whose log mass is {log_mass:.6g}"
+            f"{f' +- {log_mass_mcse:.2g}, counted in the error' if log_mass_mcse else ''}."
         )
     return notes
 

@@ -44,7 +44,8 @@ from pymc_anneal.model.unconstrained_draws import build_forward_graphs
 BATCH = 512
 
 # Batches for the mass of a restricted prior: the standard error of log c is below 0.01 for c > 0.1.
-_MASSBATCHES = 200
+# For a smaller mass up to so many times as many, until it is below the second number: seconds.
+_MASSBATCHES, _MOST_TIMES, _MASS_ERROR = 200, 5, 0.02
 
 # Smallest acceptance rate of a restricted prior: about 100 draws are accepted in the estimate of
 # its mass, whose logarithm then has a standard error of 0.1.
@@ -162,9 +163,13 @@ class PriorSampler:
             raise explain_failed_draw(self._model, error) from error
 
     def _estimate_mass(self) -> None:
-        seeds = np.random.SeedSequence(1).spawn(_MASSBATCHES)
-        accepted = sum(int(self._draw(seed).accepted.sum()) for seed in seeds)
-        draws = BATCH * _MASSBATCHES
+        accepted, draws, sequence = 0, 0, np.random.SeedSequence(1)
+        for _ in range(_MOST_TIMES):
+            seeds = sequence.spawn(_MASSBATCHES)
+            accepted += sum(int(self._draw(seed).accepted.sum()) for seed in seeds)
+            draws += BATCH * _MASSBATCHES
+            if accepted < _MIN_ACCEPTANCE * draws or accepted > _MASS_ERROR**-2:
+                break
         if accepted < _MIN_ACCEPTANCE * draws:
             raise ValueError(
                 f"Of {draws} prior draws only {accepted} lie on the part of the space onto which "

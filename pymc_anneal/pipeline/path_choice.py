@@ -23,18 +23,9 @@ class PathChoice(Protocol):
         transition: Transition,
         moments_from: np.ndarray | None,
     ) -> Choice:
-        """Return the candidate on its path.
+        """Return a run along the geometric path as one on its path.
 
-        Parameters
-        ----------
-        session
-            Settings, seeds.
-        candidate
-            The run along the geometric path.
-        transition
-            The transition, for pilots and fits.
-        moments_from : ndarray, shape (n, d), or None
-            Draws of the posterior; None: the particles of a pilot.
+        Moments come from draws of the posterior, shape ``(n, d)``, or the particles of a pilot.
         """
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from scipy.stats import norm
+
 from pymc_anneal._version import __version__
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.annealing.step_statistics import Stats, discrepancies
@@ -224,9 +226,21 @@ def evidence_dataset(run: RunArrays) -> xr.Dataset:
         **run.scalars,
     }
     return xr.Dataset(
-        {k: float(v) for k, v in scalars.items()},
+        {k: float(v) for k, v in _with_error_of_prior(scalars).items()},
         attrs={**run.attrs, **run.verdict.to_attrs(), "unit": "nats"},
     )
+
+
+def _with_error_of_prior(scalars: Mapping[str, float]) -> dict[str, float]:
+    """Add the error of the mass of a prior that a transform cuts, which all weights share."""
+    error, centre = scalars.get("log_prior_mass_mcse", 0.0), scalars["log_evidence"]
+    lower, upper = (scalars[f"interval_{end}"] for end in ("lower", "upper"))
+    return {
+        **scalars,
+        "mcse": np.hypot(scalars["mcse"], error),
+        "interval_lower": centre - np.hypot(centre - lower, norm.ppf(0.975) * error),
+        "interval_upper": centre + np.hypot(upper - centre, norm.ppf(0.975) * error),
+    }
 
 
 def _interval(run: RunArrays, estimate: EvidenceEstimate) -> tuple[float, float]:

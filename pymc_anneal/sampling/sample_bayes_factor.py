@@ -179,11 +179,19 @@ def sample_bayes_factor(
     ) as session:
         between = _Between(session, chosen, draws, fitted, counted, kernel)
         ratio = between.one_way() if draws[1] is None else between.both_ways()
+    ratio = replace(ratio, mcse=float(np.hypot(ratio.mcse, _error_of_priors(a, b))))
     found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
     found = replace(found, models=(_name(a, found.models[0]), _name(b, found.models[1])))
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor")
     return found
+
+
+def _error_of_priors(a: CompiledModel, b: CompiledModel) -> float:
+    """Return the error of the masses of priors that transforms cut; a mass of both cancels."""
+    if a.log_prior_mass == b.log_prior_mass:
+        return 0.0
+    return float(np.hypot(a.log_prior_mass_mcse, b.log_prior_mass_mcse))
 
 
 def _name(compiled: CompiledModel, default: str) -> str:

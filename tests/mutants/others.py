@@ -168,6 +168,32 @@ ROWS: Rows = [
     ),
     (
         "results/container",
+        "tests/sampling/test_mass_of_a_cut_prior.py",
+        [
+            ('np.hypot(scalars["mcse"], error)', 'scalars["mcse"]'),
+            ("np.hypot(upper - centre, norm.ppf(0.975) * error)", "(upper - centre)"),
+        ],
+    ),
+    (
+        "evidence/bridge_sampling",
+        "tests/sampling/test_mass_of_a_cut_prior.py",
+        [("np.hypot(own, error_of_prior)", "own")],
+    ),
+    (
+        "sampling/sample_bayes_factor",
+        "tests/sampling/test_mass_of_a_cut_prior.py",
+        [
+            ("np.hypot(ratio.mcse, _error_of_priors(a, b))", "ratio.mcse"),
+            ("if a.log_prior_mass == b.log_prior_mass:", "if False:"),
+        ],
+    ),
+    (
+        "model/prior_draws",
+        "tests/sampling/test_mass_of_a_cut_prior.py",
+        [("or accepted > _MASS_ERROR**-2", "or True")],
+    ),
+    (
+        "results/container",
         "tests/results/test_container.py",
         [
             ("wider = estimate.mcse / narrow if narrow > 0 else 1.0", "wider = 1.0"),
