@@ -92,7 +92,7 @@ def fit_to_particles(
     surveyed: int | None = None,
     further: np.ndarray | None = None,
     hints: np.ndarray | None = None,
-    most: int = 0,
+    most: float = 0.0,
 ) -> FittedReference:
     """Fit a mixture to particles of a posterior, and to modes that they have missed.
 

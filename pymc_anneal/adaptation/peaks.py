@@ -66,7 +66,7 @@ class Search:
         Further rounds of climbs, if some of the first one end below the particles.
     branches : Branches or None
         The branches of the model; None if they are unknown.
-    evaluations : int
+    evaluations : float
         Those after which no further candidate is climbed, beyond the first few.
     hints : ndarray, shape (h, d), or None
         Further starts of climbs.
@@ -76,7 +76,7 @@ class Search:
     starts: int
     rounds: int = 0
     branches: Branches | None = None
-    evaluations: int = 0
+    evaluations: float = 0.0
     hints: np.ndarray | None = None
 
 

@@ -150,6 +150,12 @@ def student_interval(estimate: EvidenceEstimate, count: int) -> tuple[float, flo
     return estimate.log_evidence - half_width, estimate.log_evidence + half_width
 
 
+def widened(interval: tuple[float, float], estimate: float, error: float) -> tuple[float, float]:
+    """Return a 95 % interval about an estimate that counts a further, independent error."""
+    below, above = (np.hypot(end - estimate, norm.ppf(0.975) * error) for end in interval)
+    return float(estimate - below), float(estimate + above)
+
+
 def jackknife_error(left_out: np.ndarray) -> float:
     """Return the standard error from the estimates without one group each, shape (groups,)."""
     return float(np.sqrt((len(left_out) - 1) * np.var(left_out)))

@@ -31,6 +31,7 @@ from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
+from pymc_anneal.evidence.ais import widened
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
@@ -205,19 +206,17 @@ def _log_evidence(
     notes: tuple[str, ...],
     error_of_prior: float,
 ) -> LogEvidence:
-    ess, centre = draws_ess(estimate.reverse_terms), estimate.log_evidence
-    own, (lower, upper) = estimate.mcse(ess), estimate.interval(ess)
-    mcse = float(np.hypot(own, error_of_prior))
-    wider = mcse / own
+    ess = draws_ess(estimate.reverse_terms)
+    mcse = float(np.hypot(estimate.mcse(ess), error_of_prior))
     k = max(_tail(estimate.forward_terms), _tail(estimate.reverse_terms))
     outside = int(np.isneginf(log_forward).sum())
     if outside:
         found = f"{outside} of {log_forward.size} proposed points have a posterior density of zero."
         notes = (*notes, found)
     return LogEvidence(
-        log_evidence=centre,
+        log_evidence=estimate.log_evidence,
         mcse=mcse,
-        interval=(centre - wider * (centre - lower), centre + wider * (upper - centre)),
+        interval=widened(estimate.interval(ess), estimate.log_evidence, error_of_prior),
         ess=ess,
         pareto_k=k,
         barrier=float("nan"),

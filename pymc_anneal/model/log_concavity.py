@@ -16,8 +16,7 @@ them has no rule, nothing is claimed.
 
 The predictor may be several variables: a function that is concave in ``a + b eta`` is concave in
 whatever this is an affine function of. With normal (also multivariate), Laplace and logistic
-priors, whose locations may be affine in other variables, the posterior is log-concave: it has one
-mode.
+priors, of locations affine in other variables, the posterior is log-concave: it has one mode.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -142,7 +142,7 @@ def _fit(
     particles = to_fit(pilot.position)
     further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
-        most = int(_budget(session, surveyed))
+        most = _budget(session, surveyed)
         fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints, most=most)
         spent = pilot.evaluations
         fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, spent))

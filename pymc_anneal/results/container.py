@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from scipy.stats import norm
-
 from pymc_anneal._version import __version__
 from pymc_anneal.annealing.block import Ladder
 from pymc_anneal.annealing.step_statistics import Stats, discrepancies
@@ -27,6 +25,7 @@ from pymc_anneal.evidence.ais import (
     bootstrap_interval,
     ess_from_log_sums,
     student_interval,
+    widened,
 )
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 from pymc_anneal.evidence.heavy_tail import ais_with_tail
@@ -233,14 +232,11 @@ def evidence_dataset(run: RunArrays) -> xr.Dataset:
 
 def _with_error_of_prior(scalars: Mapping[str, float]) -> dict[str, float]:
     """Add the error of the mass of a prior that a transform cuts, which all weights share."""
-    error, centre = scalars.get("log_prior_mass_mcse", 0.0), scalars["log_evidence"]
-    lower, upper = (scalars[f"interval_{end}"] for end in ("lower", "upper"))
-    return {
-        **scalars,
-        "mcse": np.hypot(scalars["mcse"], error),
-        "interval_lower": centre - np.hypot(centre - lower, norm.ppf(0.975) * error),
-        "interval_upper": centre + np.hypot(upper - centre, norm.ppf(0.975) * error),
-    }
+    error = scalars.get("log_prior_mass_mcse", 0.0)
+    interval = scalars["interval_lower"], scalars["interval_upper"]
+    lower, upper = widened(interval, scalars["log_evidence"], error)
+    mcse = np.hypot(scalars["mcse"], error)
+    return {**scalars, "mcse": mcse, "interval_lower": lower, "interval_upper": upper}
 
 
 def _interval(run: RunArrays, estimate: EvidenceEstimate) -> tuple[float, float]:

@@ -274,7 +274,7 @@ ROWS: Rows = [
     (
         "pipeline/fitted_mixture",
         "tests/pipeline/test_fitted_mixture.py",
-        [("most = int(_budget(session, surveyed))", "most = 0")],
+        [("most = _budget(session, surveyed)", "most = 0.0")],
     ),
     (
         "adaptation/fitted_reference",
