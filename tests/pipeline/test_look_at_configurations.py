@@ -14,7 +14,7 @@ from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.pipeline import look_at_configurations as look
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
-from pymc_anneal.pipeline.session import open_session
+from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.start import Request
 from tests import indicators
@@ -83,7 +83,7 @@ class TestStart:
         prior = target.candidate()
         position = prior.draw_reference(np.random.SeedSequence(1), 64)
         pilot = SimpleNamespace(position=position)
-        monkeypatch.setattr(look, "survey", lambda *args: prior.with_pilot(pilot))
+        monkeypatch.setattr(Session, "survey", lambda *args: prior.with_pilot(pilot))
         monkeypatch.setattr(look, "pilot_of_fit", lambda *args: None)
         hearing = SimpleNamespace(objection=objection)
         monkeypatch.setattr(look, "hear_witnesses", lambda *args: hearing)
