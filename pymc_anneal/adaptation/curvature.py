@@ -55,11 +55,13 @@ def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -
     -------
     ndarray, shape (d, d)
     """
-    steps = _DIFFERENCE * np.diag(spread)
+    # No step is shorter than what a difference of two positions resolves.
+    length = np.maximum(_DIFFERENCE * spread, _DIFFERENCE**2 * np.abs(position))
+    steps = np.diag(length)
     above, below = np.split(
         target.gradient(np.concatenate([position + steps, position - steps])), 2
     )
-    second = -(above - below) / (2 * _DIFFERENCE * spread[:, None])
+    second = -(above - below) / (2 * length[:, None])
     return np.asarray(second + second.T) / 2
 
 
@@ -179,7 +181,7 @@ def _tail_by_curvature(
     end = (mean - position.mean(axis=0)) / spread + step
     if np.minimum(np.abs(step), np.abs(end)).max() > _FAR_STEP:
         step = np.zeros_like(step)
-    return mean + spread * step, spread[:, None] * _lower_root(axes * np.sqrt(variance))
+    return mean + spread * step, spread[:, None] * lower_root(axes * np.sqrt(variance))
 
 
 def _variance_along(
@@ -196,7 +198,7 @@ def _variance_along(
     return curved, np.where(curved, 1 / np.where(curved, size, 1.0), length)
 
 
-def _lower_root(root: np.ndarray) -> np.ndarray:
+def lower_root(root: np.ndarray) -> np.ndarray:
     """Return the lower triangular root of ``A A'``, shape ``(d, d)``; rounding does not stop it."""
     upper = np.linalg.qr(root.T, mode="r")
     return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)

@@ -23,7 +23,7 @@ from pymc_anneal.paths.references import GaussianReference, Reference, StudentTR
 _DEGREES_OF_FREEDOM = 5.0
 # Numbers of modes for which programs are compiled; up to some dimension, modes of weight zero take
 # less time than another compilation. Five: a mode, a wider component and three for tails.
-_ROOM, _ROOM_IF_SMALL, _SMALL = (1, 2, 4, 8, 16, 32, 64), (5, 32, 64), 22
+_ROOM, _ROOM_IF_SMALL, _SMALL = (1, 2, 4, 8, 16, 32, 64, 96), (5, 32, 64, 96), 22
 # Numbers in the standardised positions of all modes that are computed at a time.
 _LARGEST_PART = 2**22
 

@@ -11,7 +11,8 @@ draws are made (adaptive importance sampling: Oh & Berger 1992; Cappe et al. 200
 needed.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from pymc_anneal.adaptation.fitted_reference import LEAST_ESS
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.paths.mixture_reference import mixed_draws
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
+
+# From positions of shape (n, d) to log densities, shape (n,).
+LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 # Fall of the log density in nats that marks a width.
 _FALL = 1.0
@@ -51,7 +55,7 @@ class Peak(NamedTuple):
 
 
 def weigh(
-    target: TargetDensity,
+    log_density: LogDensity,
     wide: GaussianReference,
     curved: GaussianReference | None,
     seed: np.random.SeedSequence,
@@ -60,8 +64,8 @@ def weigh(
 
     Parameters
     ----------
-    target
-        The density.
+    log_density
+        From positions, shape ``(n, d)``, to log densities, shape ``(n,)``.
     wide
         A normal density with the widths of the peak.
     curved
@@ -79,12 +83,12 @@ def weigh(
     count = max(_LEAST_DRAWS, _DRAWS_PER_COORDINATE * len(wide.mean))
     first, *others = seed.spawn(1 + _ROUNDS)
     if curved is not None:
-        _, log_weight = _weighted_draws(target, curved, count, first)
+        _, log_weight = _weighted_draws(log_density, curved, count, first)
         if _normalised(log_weight)[1] >= LEAST_ESS:
             return Peak(curved, float(logsumexp(log_weight) - np.log(count)))
     around, best = wide, None
     for own in others:
-        position, log_weight = _weighted_draws(target, around, count, own)
+        position, log_weight = _weighted_draws(log_density, around, count, own)
         weight, ess = _normalised(log_weight)
         around = _located(position, weight, ess, around)
         if ess >= LEAST_ESS and (best is None or ess > best[0]):
@@ -121,7 +125,7 @@ def widths(
 
 
 def _weighted_draws(
-    target: TargetDensity,
+    log_density: LogDensity,
     around: GaussianReference,
     count: int,
     seed: np.random.SeedSequence,
@@ -134,7 +138,7 @@ def _weighted_draws(
     share = np.full(len(components), 1 / len(components))
     position = mixed_draws(seed, count, share, [c.sample for c in components])
     each = [np.asarray(c.log_density(position)) for c in components]
-    log_weight = target.log_density(position) - logsumexp(each, axis=0) + np.log(len(components))
+    log_weight = log_density(position) - logsumexp(each, axis=0) + np.log(len(components))
     return position, np.where(np.isnan(log_weight), -np.inf, log_weight)
 
 

@@ -232,7 +232,7 @@ def climb(
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
     if np.median(np.asarray(wide.scale) / spread) < _NARROW:
-        return weigh(target, wide, curved, seed)
+        return weigh(target.log_density, wide, curved, seed)
     if curved is None:
         return None
     return Peak(curved, float(value[0] - curved.log_density(top)[0]))

@@ -15,9 +15,10 @@ from pymc_anneal.base.double_precision import other_threads
 
 Program = TypeVar("Program", bound=Callable[..., Any])
 
-# Models after which the programs of all are forgotten. Those in use are compiled again, or read
-# from the cache on disk.
-_MOST_MODELS = 24
+# Models after which the programs of all are forgotten, and memory maps: functions of the user have
+# programs without a model of their own. Those in use are compiled again, or read from the cache on
+# disk.
+_MOST_MODELS, _MOST_MAPS = 24, 32_000
 
 _functions: list[Any] = []
 _models: set[Hashable] = set()
@@ -37,9 +38,29 @@ def count_model(description: Hashable) -> None:
     have ended brings it about.
     """
     with _lock:
-        too_many = description not in _models and len(_models) >= _MOST_MODELS
-        if too_many and not other_threads():
-            for function in _functions:
-                function.clear_cache()
-            _models.clear()
+        if description not in _models and len(_models) >= _MOST_MODELS:
+            _forget()
         _models.add(description)
+
+
+def forget_if_full() -> None:
+    """Forget all programs if the memory maps of the process fill half of its room."""
+    with _lock:
+        if _memory_maps() > _MOST_MAPS:
+            _forget()
+
+
+def _forget() -> None:
+    if not other_threads():
+        for function in _functions:
+            function.clear_cache()
+        _models.clear()
+
+
+def _memory_maps() -> int:
+    """Return the number of memory maps of this process; zero where nothing counts them."""
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            return sum(1 for _ in maps)
+    except OSError:
+        return 0

@@ -20,6 +20,7 @@ from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
 from pymc_anneal.base.contracts import NanDensityError, Transition
 from pymc_anneal.base.meter import Meter
+from pymc_anneal.base.programs import forget_if_full
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
@@ -274,6 +275,7 @@ def open_session(
         The run was stopped before there was an estimate.
     """
     check_executor(executor)
+    forget_if_full()
     with ExitStack() as stack:
         log, seed = StageLog(), seed_sequence(random_seed)
         if checkpoint is not None:

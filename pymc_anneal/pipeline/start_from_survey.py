@@ -1,13 +1,27 @@
-"""Starts from a survey: coordinates and a mixture fitted to its particles, or the prior."""
+"""Starts from a survey: coordinates and a mixture fitted to its particles, or the prior.
+
+A trajectory of gradients that ends where the likelihood is zero is rejected, and shorter steps do
+not help: the gradient does not show the edge. Where a survey has met such a region and its moves
+have become long, a second survey moves by a random walk, and the cheaper of both goes on, by the
+predicted cost of the run.
+"""
 
 from dataclasses import replace
 
+from pymc_anneal.base.contracts import Transition
 from pymc_anneal.pipeline.choose_coordinates import choose_coordinates
+from pymc_anneal.pipeline.choose_transition import default_transition
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.fitted_mixture import choose_mixture
+from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, explaining_nan
 from pymc_anneal.pipeline.start import Request, Start
-from pymc_anneal.pipeline.walk_at_edges import walk_at_edges
+from pymc_anneal.pipeline.target import PilotedRun
+
+# Share of the prior where the likelihood is zero, and evaluations of a move by gradients, from
+# which a random walk is tried: between uniform data in eight dimensions a move of the survey took
+# 79, those of the run many thousands; those of a walk took two.
+_LEAST_ZERO, _LONG = 0.1, 32
 
 
 def start_from_survey(session: Session, request: Request) -> Start:
@@ -17,7 +31,7 @@ def start_from_survey(session: Session, request: Request) -> Start:
         target, surveyed = choose_coordinates(session, target, transition)
         session = replace(session, target=target)
         if surveyed is not None:
-            surveyed, transition = walk_at_edges(session, target, surveyed, transition)
+            surveyed, transition = _walk_at_edges(session, target, surveyed, transition)
     compiled, insist = target.compiled, request.options.reference == "pilot"
     compiled.require_normalised("A reference other than the prior")
     with explaining_nan(target), explaining_infinite(target):
@@ -31,3 +45,17 @@ def start_from_survey(session: Session, request: Request) -> Start:
             search_from=request.options.search_from,
         )
     return Start(target, transition, choice)
+
+
+def _walk_at_edges(
+    session: Session, target: ModelTarget, surveyed: PilotedRun, transition: Transition
+) -> tuple[PilotedRun, Transition]:
+    """Return a survey and its transition, by a random walk if that is cheaper at hard edges."""
+    pilot = surveyed.pilot
+    edged = pilot.inside <= (1 - _LEAST_ZERO) * pilot.drawn and pilot.cost[-1] >= _LONG
+    if not (edged and session.settings.free_transition):
+        return surveyed, transition
+    walk = default_transition("random_walk", model=target.compiled)
+    (seed,) = session.seeds.transition.spawn(1)
+    other = session.survey(target.candidate(), walk, seed)
+    return (other, walk) if other.cost < surveyed.cost else (surveyed, transition)

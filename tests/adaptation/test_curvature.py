@@ -77,6 +77,19 @@ class TestClimbingScale:
         np.testing.assert_array_equal(self.scale_of(np.full(3, np.nan)), 2.0 * np.eye(3))
 
 
+@double_precision
+def test_of_a_peak_much_narrower_than_its_place() -> None:
+    """Differences in units of its width would be lost to rounding."""
+    width = 1e-12
+
+    def narrow(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * (((x - 1.0) / width) ** 2).sum(), jnp.zeros(()))
+
+    target = TargetDensity(GeometricPath(narrow), 64)
+    found = curvature(target, np.ones(2), np.full(2, width))
+    np.testing.assert_allclose(found * width**2, np.eye(2), atol=1e-3)
+
+
 def test_a_density_that_is_not_concave_has_a_diagonal_scale() -> None:
     def student_t(x: jax.Array) -> LogTerms:
         return LogTerms(-jnp.log1p(x**2).sum(), jnp.zeros(()))

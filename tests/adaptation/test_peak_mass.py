@@ -74,7 +74,7 @@ def test_mass_and_spread(name: str) -> None:
     for seed in range(8):
         target = target_of(shape)
         wide = widths(target, np.zeros(D), 0.0, np.ones(D))
-        peak = weigh(target, wide, None, np.random.SeedSequence(seed))
+        peak = weigh(target.log_density, wide, None, np.random.SeedSequence(seed))
         assert peak is not None
         scores.append(peak.log_mass - log_mass)
         scale = np.asarray(peak.normal.scale)
@@ -99,7 +99,7 @@ def test_curvature_is_taken_where_it_fits() -> None:
     target, shape = target_of(SHAPES["ridge"]), SHAPES["ridge"]
     wide = widths(target, np.zeros(D), 0.0, np.ones(D))
     curved = pma.GaussianReference(np.zeros(D), SCALE * ROOT)
-    peak = weigh(target, wide, curved, np.random.SeedSequence(1))
+    peak = weigh(target.log_density, wide, curved, np.random.SeedSequence(1))
     assert peak is not None
     assert peak.normal is curved
     assert peak.log_mass == pytest.approx(shape.log_mass + D * np.log(SCALE), abs=0.3)
@@ -110,7 +110,7 @@ def test_curvature_of_a_cusp_is_not() -> None:
     target, shape = target_of(SHAPES["cusp"]), SHAPES["cusp"]
     wide = widths(target, np.zeros(D), 0.0, np.ones(D))
     curved = pma.GaussianReference(np.zeros(D), np.full(D, 1e-4 * SCALE))
-    peak = weigh(target, wide, curved, np.random.SeedSequence(1))
+    peak = weigh(target.log_density, wide, curved, np.random.SeedSequence(1))
     assert peak is not None
     assert peak.log_mass == pytest.approx(shape.log_mass + D * np.log(SCALE), abs=0.3)
 
@@ -121,4 +121,4 @@ def test_nothing_around_a_point() -> None:
 
     target = target_of(Shape(nowhere, -np.inf, np.zeros(D)))
     wide = widths(target, np.zeros(D), 0.0, np.ones(D))
-    assert weigh(target, wide, None, np.random.SeedSequence(1)) is None
+    assert weigh(target.log_density, wide, None, np.random.SeedSequence(1)) is None

@@ -1,6 +1,8 @@
 """JAX's switches for 64-bit numbers are after a call what they were before."""
 
 import inspect
+import mmap
+import sys
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base import programs
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.pipeline import session
 from tests.model.test_copy_model import schools
 from tests.sampling.black_box_models import solved
 from tests.sampling.small_model import QUICK, build_small_model
@@ -170,6 +173,42 @@ def test_programs_are_kept_while_another_thread_runs(monkeypatch: pytest.MonkeyP
     double_precision(programs.count_model)("one more")
     assert function._cache_size() == 0
     assert programs._models == {"one more"}
+
+
+def test_programs_are_forgotten_when_they_fill_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each function of a user has programs of its own, though the model is the same."""
+
+    @jax.jit
+    def function(x: jax.Array) -> jax.Array:
+        return x + 1
+
+    monkeypatch.setattr(programs, "_functions", [function])
+    monkeypatch.setattr(programs, "_models", {"model"})
+    function(1.0)
+    double_precision(programs.forget_if_full)()
+    assert function._cache_size() == 1
+    monkeypatch.setattr(programs, "_MOST_MAPS", -1)
+    double_precision(programs.forget_if_full)()
+    assert function._cache_size() == 0
+    assert programs._models == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system counts memory maps")
+def test_memory_maps_are_counted() -> None:
+    before = programs._memory_maps()
+    pages = [mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_SHARED) for _ in range(32)]
+    assert programs._memory_maps() >= before + 16
+    for page in pages:
+        page.close()
+
+
+def test_runs_forget_programs_that_fill_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+    monkeypatch.setattr(session, "forget_if_full", lambda: counted.append(1))
+    pma.sample_ais(model=build_small_model(), draws=20, chains=1, steps=2, progressbar=False)
+    assert counted == [1]
 
 
 def test_a_refused_call(setting: bool) -> None:

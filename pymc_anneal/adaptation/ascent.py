@@ -1,0 +1,140 @@
+"""What a mixture misses on the way up to a top that holds nothing.
+
+The top of a density may have no mass: that of Neal's funnel is e^81 higher than its middle, and
+holds 1e-40. But a climb to it passes over what may be missing, such as the neck. At places ``x`` of
+the way Laplace's method gives the mass
+
+    log M(x) = log f(x) + d/2 log 2 pi + log |S|,    S = |H(x)|^(-1/2),
+
+too large where the density rises along the way, never silent. From the places of the largest masses
+on, importance sampling (`peak_mass.py`) locates and weighs the part of ``f`` that is above the
+mixture ``r`` of evidence ``Z``,
+
+    g = f / (1 + (e^2 Z r / f)^4).
+"""
+
+from functools import partial
+
+import numpy as np
+
+from pymc_anneal.adaptation.climb import climb_together
+from pymc_anneal.adaptation.curvature import climbing_scale, lower_root
+from pymc_anneal.adaptation.fitted_reference import FittedReference, mixture_of
+from pymc_anneal.adaptation.mixture_weights import log_ratio
+from pymc_anneal.adaptation.peak_mass import Peak, weigh
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.paths.references import GaussianReference
+
+# Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
+# at the mode of a skewed density it is about 1. Share of the evidence that a peak has to hold.
+LEAST_PEAK, LEAST_MASS = 2.0, 1e-3
+# Calls of the gradient for the climb, places on its way, and those that are weighed.
+_MAX_CALLS, _PLACES, _ROUNDS, _WEIGHED = 200, 16, 2, 8
+# Power of the ratio of mixture to target: a thousandth of what a mixture fits counts as missing.
+_SHARP = 4.0
+# Longest step from a place to the ridge, in units of the curvature: along the ridge it is longer.
+_LONGEST = 3.0
+
+
+def missed_on_the_way(
+    target: TargetDensity,
+    found: FittedReference,
+    candidate: np.ndarray,
+    seed: np.random.SeedSequence,
+    most: float,
+) -> list[Peak]:
+    """Return what a mixture misses around a candidate, and on the way up from its first component.
+
+    Parameters
+    ----------
+    target
+        The density.
+    found
+        The mixture, measured.
+    candidate : ndarray, shape (d,)
+        A place where the density is above the mixture.
+    seed
+        Source of randomness.
+    most
+        Evaluations of the target up to which further places are weighed.
+
+    Returns
+    -------
+    list of Peak
+        Several may be about the same part.
+    """
+    mixture = mixture_of(found.path)
+    start, spread = mixture.mean[0], mixture.spread_near(mixture.mean[0])
+    least = found.typical_log_z + np.log(LEAST_MASS)
+    way = _way_up(target, start, spread)
+    way = way[_height(target, found, way) > LEAST_PEAK]
+    near = [_normal_at(target, candidate, spread), *_heavy_places(target, way, spread, least)]
+    missing, peaks = partial(_log_missing, target, found), list[Peak]()
+    for one, own in zip(near, seed.spawn(_WEIGHED), strict=False):
+        if target.evaluations < most:
+            peak = weigh(missing, one.normal, None, own)
+            peaks += [peak] if peak is not None and peak.log_mass > least else []
+    return peaks
+
+
+def _heavy_places(
+    target: TargetDensity, way: np.ndarray, spread: np.ndarray, least: float
+) -> list[Peak]:
+    """Return the places of a way that hold something by Laplace's method, the heaviest first.
+
+    First the whole way is looked at, then the part of it that holds something.
+    """
+    heavy = list[Peak]()
+    for _ in range(_ROUNDS):
+        if not len(way):
+            break
+        spaced = np.unique(np.linspace(0, len(way) - 1, _PLACES).astype(int))
+        near = [_normal_at(target, place, spread) for place in way[spaced]]
+        kept = np.flatnonzero([peak.log_mass > least for peak in near])
+        heavy += [near[i] for i in kept]
+        ends = (kept[[0, -1]] + [-1, 1]).clip(0, len(spaced) - 1) if len(kept) else [0, 0]
+        way = way[spaced[ends[0]] : spaced[ends[1]]]
+    return sorted(heavy, key=lambda peak: -peak.log_mass)
+
+
+def _way_up(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return the places that a climb comes to, each higher than all before, shape ``(n, d)``."""
+    place, value = list[np.ndarray](), [-np.inf]
+
+    def function(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        height, slope = target.value_and_gradient_singly(position)
+        if height[0] > value[-1]:
+            place.append(position[0])
+            value.append(float(height[0]))
+        return height, slope
+
+    climb_together(function, start[None], spread, _MAX_CALLS)
+    return np.array(place).reshape(-1, len(start))
+
+
+def _normal_at(target: TargetDensity, place: np.ndarray, spread: np.ndarray) -> Peak:
+    """Return the normal density of the curvature at a place, and its mass.
+
+    It is at the ridge, if a Newton step across the way is one up.
+    """
+    root = lower_root(climbing_scale(target, place, spread))
+    axes, size, _ = np.linalg.svd(root)
+    step = size * (target.gradient(place[None])[0] @ axes)
+    step[~(np.abs(step) <= _LONGEST)] = 0.0
+    both = np.stack([place, place + axes @ (size * step)])
+    value = target.log_density(both)
+    higher = int(value[1] > value[0])
+    normal = GaussianReference(both[higher], root)
+    return Peak(normal, float(value[higher] - normal.log_density(both[higher][None])[0]))
+
+
+def _height(target: TargetDensity, found: FittedReference, position: np.ndarray) -> np.ndarray:
+    """Return how far the density is above a mixture, in nats, shape ``(n,)``."""
+    return log_ratio(found.path, position, target.evaluate(position)) - found.typical_log_z
+
+
+def _log_missing(target: TargetDensity, found: FittedReference, position: np.ndarray) -> np.ndarray:
+    """Return the log density of what a mixture misses, shape ``(n,)``."""
+    terms = target.evaluate(position)
+    height = log_ratio(found.path, position, terms) - found.typical_log_z
+    return np.asarray(terms.log_posterior) - np.logaddexp(0.0, _SHARP * (LEAST_PEAK - height))
