@@ -15,9 +15,8 @@ from pymc_anneal.base.double_precision import other_threads
 
 Program = TypeVar("Program", bound=Callable[..., Any])
 
-# Models after which the programs of all are forgotten, and memory maps: functions of the user have
-# programs without a model of their own. Those in use are compiled again, or read from the cache on
-# disk.
+# Models, and memory maps (functions of the user have programs too), after which the programs of all
+# are forgotten. Those in use are compiled again, or read from the cache on disk.
 _MOST_MODELS, _MOST_MAPS = 24, 32_000
 
 _functions: list[Any] = []

@@ -8,7 +8,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import fit_mixture as module
-from pymc_anneal.adaptation.ascent import missed_on_the_way
+from pymc_anneal.adaptation.ascent import _normal_at, missed_on_the_way
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.peaks import Search
@@ -109,6 +109,27 @@ class TestMissedOnTheWay:
         rng, seed = np.random.default_rng(1), np.random.SeedSequence(1)
         found = fit_mixture(target, 1 + rng.standard_normal((240, 3)), draw_prior_3, seed)
         assert missed_on_the_way(target, found, np.ones(3), seed, np.inf) == []
+
+
+class TestNormalAt:
+    def test_places_beside_the_ridge_are_moved_to_it(self) -> None:
+        def ridge(x: jax.Array) -> LogTerms:
+            return LogTerms(0.0 * x[0], 4.0 * x[0] - 0.5 * ((x[1] - 1.0) / 0.01) ** 2)
+
+        target = TargetDensity(pma.GeometricPath(ridge), 16)
+        peak = _normal_at(target, np.array([2.0, 1.02]), np.ones(2))
+        np.testing.assert_allclose(np.asarray(peak.normal.mean), [2.0, 1.0], atol=1e-6)
+        np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), [1.0, 0.01], rtol=1e-4)
+        np.testing.assert_allclose(peak.log_mass, 8.0 + np.log(2 * np.pi * 0.01), atol=1e-6)
+
+    def test_no_step_leads_down(self) -> None:
+        target = TargetDensity(pma.GeometricPath(funnel), 64)
+        places = posterior(-9.0, 64, seed=5)
+        spread = np.array([1.0, *D * [2.0]])
+        means = [np.asarray(_normal_at(target, x, spread).normal.mean) for x in places]
+        rise = target.log_density(np.array(means)) - target.log_density(places)
+        assert rise.min() >= 0
+        assert (rise > 0.5).mean() > 0.2
 
 
 def draw_prior_3(seed: np.random.SeedSequence, draws: int) -> np.ndarray:

@@ -25,6 +25,27 @@ ROWS: Rows = [
         ],
     ),
     (
+        "adaptation/ascent",
+        "tests/adaptation/test_ascent.py",
+        [
+            ("way = way[_height(target, found, way) > LEAST_PEAK]", "way = way[:0]"),
+            ("if target.evaluations < most:", "if True:"),
+            ("weigh(missing, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
+            ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
+            ("- normal.log_density(both[higher]", "+ normal.log_density(both[higher]"),
+            ("step[~(np.abs(step) <= _LONGEST)] = 0.0", "step[:] = 0.0"),
+            ("higher = int(value[1] > value[0])", "higher = 1"),
+        ],
+    ),
+    (
+        "base/programs",
+        "tests/base/test_double_precision.py",
+        [
+            ("if _memory_maps() > _MOST_MAPS:", "if False:"),
+            ("    if not other_threads():\n        for", "    if True:\n        for"),
+        ],
+    ),
+    (
         "adaptation/trajectories",
         "tests/adaptation/test_trajectories.py",
         [
@@ -251,7 +272,7 @@ ROWS: Rows = [
             ("np.maximum(np.abs(value), 1.0)", "np.maximum(value, 1.0)"),
             ("np.maximum(np.abs(value), 1.0)", "np.abs(value)"),
             ("        if not np.isfinite(second).all():\n            return scale\n", ""),
-            ("-(above - below) / (2 * _DIFFERENCE", "-(above - below) / (_DIFFERENCE"),
+            ("-(above - below) / (2 * length", "-(above - below) / (length"),
             ("(ess * (weight @ along**2) + whole) / (ess + 1)", "weight @ along**2"),
             ("curved * variance * (axes.T", "0.0 * variance * (axes.T"),
             (".max() > _FAR_STEP", ".max() > np.inf"),
