@@ -10,6 +10,7 @@ invariant than the one that enters the weights.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -36,7 +37,7 @@ class _ProcessSwitch:
     def on(self) -> Iterator[None]:
         with self.lock:
             if not self.calls.total():
-                self.before = bool(_config.values["jax_enable_x64"])
+                self.before = _of_process()
                 _config.update("jax_enable_x64", True)
             self.calls[get_ident()] += 1
         try:
@@ -47,6 +48,12 @@ class _ProcessSwitch:
                 if not self.calls.total():
                     self.calls.clear()
                     _config.update("jax_enable_x64", self.before)
+
+
+def _of_process() -> bool:
+    """Return the process's switch, which a thread with a setting of its own does not see."""
+    with ThreadPoolExecutor(1) as other:
+        return bool(other.submit(lambda: _config.values["jax_enable_x64"]).result())
 
 
 _process = _ProcessSwitch()

@@ -101,6 +101,21 @@ class TestMissedOnTheWay:
     def test_no_place_is_weighed_after_the_last_evaluation(self) -> None:
         assert self.peaks(most=0.0)[0] == []
 
+    def test_an_edge_of_the_support_on_the_way(self) -> None:
+        """Draws outside have neither a target nor a mixture: no warning, and no mass."""
+
+        def cut(position: jax.Array) -> LogTerms:
+            terms = funnel(position)
+            outside = position[0] < -2.0
+            return LogTerms(*(jnp.where(outside, -jnp.inf, term) for term in terms))
+
+        target = TargetDensity(pma.GeometricPath(cut), 240)
+        seed = np.random.SeedSequence(1)
+        found = fit_mixture(target, posterior(KNOWN, 240, 1), draw_prior, seed, draws=4096)
+        candidate = np.array([-1.9, *D * [0.0]])
+        for peak in missed_on_the_way(target, found, candidate, seed, np.inf):
+            assert float(np.asarray(peak.normal.mean)[0]) > -2.0
+
     def test_a_mixture_that_misses_nothing(self) -> None:
         def normal(x: jax.Array) -> LogTerms:
             return LogTerms(log_normal(x, WIDE).sum(), log_normal(x - 1.0, 1.0).sum())
@@ -118,15 +133,21 @@ class TestNormalAt:
 
         target = TargetDensity(pma.GeometricPath(ridge), 16)
         peak = _normal_at(target, np.array([2.0, 1.02]), np.ones(2))
+        assert peak is not None
         np.testing.assert_allclose(np.asarray(peak.normal.mean), [2.0, 1.0], atol=1e-6)
         np.testing.assert_allclose(np.diag(np.asarray(peak.normal.scale)), [1.0, 0.01], rtol=1e-4)
         np.testing.assert_allclose(peak.log_mass, 8.0 + np.log(2 * np.pi * 0.01), atol=1e-6)
+
+    def test_a_place_without_a_scale(self) -> None:
+        target = TargetDensity(pma.GeometricPath(funnel), 16)
+        with np.errstate(invalid="ignore"):
+            assert _normal_at(target, np.zeros(D + 1), np.array([1.0, *D * [0.0]])) is None
 
     def test_no_step_leads_down(self) -> None:
         target = TargetDensity(pma.GeometricPath(funnel), 64)
         places = posterior(-9.0, 64, seed=5)
         spread = np.array([1.0, *D * [2.0]])
-        means = [np.asarray(_normal_at(target, x, spread).normal.mean) for x in places]
+        means = [peak.normal.mean for x in places if (peak := _normal_at(target, x, spread))]
         rise = target.log_density(np.array(means)) - target.log_density(places)
         assert rise.min() >= 0
         assert (rise > 0.5).mean() > 0.2

@@ -69,6 +69,20 @@ def test_within_a_call_and_after_it(setting: bool) -> None:
     assert jnp.arange(2.0).dtype == ("float64" if setting else "float32")
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_a_thread_with_a_setting_of_its_own(setting: bool, own: bool) -> None:
+    """A call within `with jax.enable_x64(...)` does not make that the setting of the process."""
+
+    @double_precision
+    def call() -> tuple[bool, str]:
+        return of_process(), str(jnp.arange(2.0).dtype)
+
+    with jax.enable_x64(own):
+        assert call() == (True, "float64")
+        assert jnp.arange(2.0).dtype == ("float64" if own else "float32")
+    assert of_process() == setting
+
+
 def test_after_a_failure(setting: bool) -> None:
     @double_precision
     def fail() -> None:

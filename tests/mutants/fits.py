@@ -29,7 +29,7 @@ ROWS: Rows = [
         "tests/adaptation/test_ascent.py",
         [
             ("way = way[_height(target, found, way) > LEAST_PEAK]", "way = way[:0]"),
-            ("if target.evaluations < most:", "if True:"),
+            ("one is not None and target.evaluations < most:", "one is not None:"),
             ("weigh(missing, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
             ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
             ("- normal.log_density(both[higher]", "+ normal.log_density(both[higher]"),

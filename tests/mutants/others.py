@@ -19,6 +19,7 @@ ROWS: Rows = [
         [
             ("                self.calls[get_ident()] -= 1", "                pass"),
             ('_config.update("jax_enable_x64", self.before)', "pass"),
+            ("self.before = _of_process()", 'self.before = bool(_config.values["jax_enable_x64"])'),
             ("any(n and thread != get_ident() for", "any(False for"),
         ],
     ),
