@@ -4,11 +4,11 @@ import gc
 import os
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import jax
 import pytest
 
+from pymc_anneal.base.programs import memory_maps
 from tests.any_line import mark_tests
 from tests.quick_cases import mark_slow_cases
 
@@ -52,12 +52,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def _mappings() -> int:
-    """Return the number of memory mappings of this process, 0 if unknown."""
-    maps = Path("/proc/self/maps")
-    return len(maps.read_text().splitlines()) if maps.exists() else 0
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _forget_compiled_programs() -> Iterator[None]:
     """Clear JAX's compiled programs if they hold many memory mappings.
@@ -66,5 +60,5 @@ def _forget_compiled_programs() -> Iterator[None]:
     exceeds them and crashes inside the compiler.
     """
     yield
-    if _mappings() > 25_000:
+    if memory_maps() > 25_000:
         jax.clear_caches()

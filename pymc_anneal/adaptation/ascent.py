@@ -23,6 +23,7 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference, mixture_of
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.peak_mass import Peak, weigh
 from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.paths.references import GaussianReference
 
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
@@ -68,7 +69,7 @@ def missed_on_the_way(
     start, spread = mixture.mean[0], mixture.spread_near(mixture.mean[0])
     least = found.typical_log_z + np.log(LEAST_MASS)
     way = _way_up(target, start, spread)
-    way = way[_height(target, found, way) > LEAST_PEAK]
+    way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]
     near = [_normal_at(target, candidate, spread), *_heavy_places(target, way, spread, least)]
     missing, peaks = partial(_log_missing, target, found), list[Peak]()
     for one, own in zip(near, seed.spawn(_WEIGHED), strict=False):
@@ -87,14 +88,15 @@ def _heavy_places(
     """
     heavy = list[Peak]()
     for _ in range(_ROUNDS):
-        if not len(way):
-            break
-        spaced = np.unique(np.linspace(0, len(way) - 1, _PLACES).astype(int))
+        places = _PLACES if len(way) else 0
+        spaced = np.unique(np.linspace(0, len(way) - 1, places).astype(int))
         near = [_normal_at(target, place, spread) for place in way[spaced]]
-        kept = np.flatnonzero([peak is not None and peak.log_mass > least for peak in near])
-        heavy += [peak for peak in near if peak is not None and peak.log_mass > least]
-        ends = (kept[[0, -1]] + [-1, 1]).clip(0, len(spaced) - 1) if len(kept) else [0, 0]
-        way = way[spaced[ends[0]] : spaced[ends[1]]]
+        kept = {i: p for i, p in enumerate(near) if p is not None and p.log_mass > least}
+        if not kept:
+            break
+        heavy += kept.values()
+        first, last = max(min(kept) - 1, 0), min(max(kept) + 1, len(spaced) - 1)
+        way = way[spaced[first] : spaced[last]]
     return sorted(heavy, key=lambda peak: -peak.log_mass)
 
 
@@ -132,13 +134,13 @@ def _normal_at(target: TargetDensity, place: np.ndarray, spread: np.ndarray) -> 
     return Peak(normal, float(value[higher] - normal.log_density(both[higher][None])[0]))
 
 
-def _height(target: TargetDensity, found: FittedReference, position: np.ndarray) -> np.ndarray:
-    """Return how far the density is above a mixture, in nats, shape ``(n,)``."""
-    return log_ratio(found.path, position, target.evaluate(position)) - found.typical_log_z
+def height_above(found: FittedReference, position: np.ndarray, terms: LogTerms) -> np.ndarray:
+    """Return how far a target of these terms is above a mixture, in nats, shape ``(n,)``."""
+    return log_ratio(found.path, position, terms) - found.typical_log_z
 
 
 def _log_missing(target: TargetDensity, found: FittedReference, position: np.ndarray) -> np.ndarray:
     """Return the log density of what a mixture misses, shape ``(n,)``."""
     terms = target.evaluate(position)
-    height = log_ratio(found.path, position, terms) - found.typical_log_z
+    height = height_above(found, position, terms)
     return np.asarray(terms.log_posterior) - np.logaddexp(0.0, _SHARP * (LEAST_PEAK - height))

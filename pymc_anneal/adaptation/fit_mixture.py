@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.ascent import LEAST_MASS, LEAST_PEAK, missed_on_the_way
+from pymc_anneal.adaptation.ascent import LEAST_MASS, LEAST_PEAK, height_above, missed_on_the_way
 from pymc_anneal.adaptation.curvature import locate_by_curvature, locate_tail
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
@@ -270,7 +270,7 @@ class MixtureFitter:
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures, room, most = 0, _ON_THE_WAY, target.evaluations + search.evaluations
         for i, own in enumerate(seeds):
-            height = log_ratio(found.path, near, terms) - found.typical_log_z
+            height = height_above(found, near, terms)
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
@@ -333,8 +333,7 @@ def _keep_high(
 
     At least one is returned, with the log densities of all that are.
     """
-    ratio = log_ratio(found.path, near, terms)
-    height = np.nan_to_num(ratio - found.typical_log_z, nan=-np.inf)
+    height = np.nan_to_num(height_above(found, near, terms), nan=-np.inf)
     high = height >= min(LEAST_PEAK - _LOWERED, height.max())
     return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
 
@@ -342,9 +341,8 @@ def _keep_high(
 def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
     """Whether a peak holds mass, and the mixture is far below it."""
     top = np.asarray(peak.normal.mean)[None]
-    log_z = found.typical_log_z
-    height = log_ratio(found.path, top, target.evaluate(top))[0] - log_z
-    return bool(height > LEAST_PEAK and peak.log_mass > log_z + np.log(LEAST_MASS))
+    height = height_above(found, top, target.evaluate(top))[0]
+    return bool(height > LEAST_PEAK and peak.log_mass > found.typical_log_z + np.log(LEAST_MASS))
 
 
 def with_component(

@@ -45,7 +45,7 @@ def count_model(description: Hashable) -> None:
 def forget_if_full() -> None:
     """Forget all programs if the memory maps of the process fill half of its room."""
     with _lock:
-        if _memory_maps() > _MOST_MAPS:
+        if memory_maps() > _MOST_MAPS:
             _forget()
 
 
@@ -56,7 +56,7 @@ def _forget() -> None:
         _models.clear()
 
 
-def _memory_maps() -> int:
+def memory_maps() -> int:
     """Return the number of memory maps of this process; zero where nothing counts them."""
     try:
         with open("/proc/self/maps", "rb") as maps:

@@ -211,9 +211,9 @@ def test_programs_are_forgotten_when_they_fill_the_process(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system counts memory maps")
 def test_memory_maps_are_counted() -> None:
-    before = programs._memory_maps()
+    before = programs.memory_maps()
     pages = [mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_SHARED) for _ in range(32)]
-    assert programs._memory_maps() >= before + 16
+    assert programs.memory_maps() >= before + 16
     for page in pages:
         page.close()
 

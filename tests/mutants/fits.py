@@ -28,7 +28,7 @@ ROWS: Rows = [
         "adaptation/ascent",
         "tests/adaptation/test_ascent.py",
         [
-            ("way = way[_height(target, found, way) > LEAST_PEAK]", "way = way[:0]"),
+            ("way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]", "way = way[:0]"),
             ("one is not None and target.evaluations < most:", "one is not None:"),
             ("weigh(missing, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
             ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
@@ -41,7 +41,7 @@ ROWS: Rows = [
         "base/programs",
         "tests/base/test_double_precision.py",
         [
-            ("if _memory_maps() > _MOST_MAPS:", "if False:"),
+            ("if memory_maps() > _MOST_MAPS:", "if False:"),
             ("    if not other_threads():\n        for", "    if True:\n        for"),
         ],
     ),
