@@ -192,15 +192,19 @@ def main():
     # Results of earlier runs, for the cells of the figure that are not run now.
     table = pd.read_csv(DATA / "evidences.csv", index_col=["data_set", "prior", "planets"])
     for data_set in options.data_set:
-        for n in options.planets:
-            model = planets(n, data_set, options.prior, options.data)
-            idata = pma.sample_ais(
-                model=model, target_mcse=0.15, max_minutes=60, random_seed=1, progressbar=False
-            )
+        number = pma.count(
+            lambda n, k=data_set: planets(n, k, options.prior, options.data),
+            options.planets,
+            target_mcse=0.15,
+            max_minutes=60,
+            random_seed=1,
+        )
+        for n, idata in number.results.items():
             found = pma.log_evidence(idata)
-            print(describe(n, data_set, options.prior, found, options.data), flush=True)
-            cell = data_set, options.prior, n
+            print(describe(int(n), data_set, options.prior, found, options.data), flush=True)
+            cell = data_set, options.prior, int(n)
             table.loc[cell, ["log_evidence", "mcse"]] = found.log_evidence, found.mcse
+        print(f"\n{number}\n", flush=True)
     (HERE / "output").mkdir(exist_ok=True)
     draw_figure(table.sort_index(), HERE / "output" / "exoplanets.png", options.data)
 

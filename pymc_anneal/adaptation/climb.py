@@ -1,18 +1,19 @@
 """Climbs from many starts at once: limited-memory BFGS (Nocedal & Wright 2006, algorithm 7.4).
 
-Each call of the gradient serves all climbs. A climb that fails to rise shortens its step and tries
-again at the next call, beside climbs that go on: climbs share no decision. Steps are bounded by a
+Each call of the gradient serves all climbs that go on. One that fails to rise shortens its step and
+tries again at the next call, beside the others: climbs share no decision. Steps are bounded by a
 reach that grows with success, since a step of any length can end where a transform has saturated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-# From positions of shape (n, d) to log densities, shape (n,), and gradients, shape (n, d).
-ValueAndSlope: TypeAlias = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# From positions of shape (n, d), and what else is given, to log densities, shape (n,), and
+# gradients, shape (n, d).
+ValueAndSlope: TypeAlias = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 # Pairs of steps and changes of the gradient that are remembered.
 _MEMORY = 6
@@ -72,7 +73,11 @@ class _Climbs:
 
 @np.errstate(over="ignore", invalid="ignore")  # a climb that leaves the numbers ends
 def climb_together(
-    function: ValueAndSlope, start: np.ndarray, scale: np.ndarray, max_calls: int
+    function: ValueAndSlope,
+    start: np.ndarray,
+    scale: np.ndarray,
+    max_calls: int,
+    given: Sequence[np.ndarray] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Climb from each of many starts towards a local maximum.
 
@@ -85,6 +90,8 @@ def climb_together(
         Scale, or root of a covariance, in whose units the first step is taken.
     max_calls
         Largest number of calls of the function.
+    given : sequence of ndarray
+        Further arguments of the function, with a row for each climb.
 
     Returns
     -------
@@ -93,7 +100,7 @@ def climb_together(
     value : ndarray, shape (n,)
         Log densities there.
     """
-    value, slope = function(start)
+    value, slope = function(start, *given)
     direction = _precondition(scale, slope)
     climbs = _Climbs(
         position=start.copy(),
@@ -108,16 +115,19 @@ def climb_together(
     for _ in range(max_calls - 1):
         if not climbs.active.any():
             break
-        _advance(climbs, function, scale)
+        _advance(climbs, function, scale, given)
     return climbs.position, climbs.value
 
 
-def _advance(climbs: _Climbs, function: ValueAndSlope, scale: np.ndarray) -> None:
+def _advance(
+    climbs: _Climbs, function: ValueAndSlope, scale: np.ndarray, given: Sequence[np.ndarray]
+) -> None:
     """Try one step of each climb: take those that rise, shorten the others."""
     active, step = climbs.active, climbs.step
     proposal = climbs.position.copy()
     proposal[active] += step[active, None] * climbs.direction[active]
-    value, slope = function(proposal)
+    value, slope = climbs.value.copy(), climbs.slope.copy()
+    value[active], slope[active] = function(proposal[active], *(part[active] for part in given))
     rises = value >= climbs.value + _ARMIJO * step * climbs.rise
     rises &= active & np.isfinite(slope).all(axis=1)
     failed = active & ~rises

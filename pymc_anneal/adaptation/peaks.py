@@ -24,6 +24,7 @@ from pymc_anneal.adaptation.curvature import curvature
 from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.peak_mass import Peak, weigh, widths
 from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.model.branches import Branches
 from pymc_anneal.paths.mixture_reference import Sampler
 from pymc_anneal.paths.references import GaussianReference
@@ -170,13 +171,15 @@ def _climb_branches(
     many = np.prod(np.array(branches.terms, dtype=float)) > _ALL_BRANCHES
     choice = branches.choices(rng, _SOME_BRANCHES if many else _ALL_BRANCHES)
 
-    def evaluate(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(position: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         target.evaluations += len(position)
-        value, slope = branches.value_and_gradient(position, choice)
-        return np.asarray(value), np.asarray(slope)
+        found: tuple[np.ndarray, np.ndarray]
+        found = map_batches(branches.value_and_gradient, position, size, choice)
+        return found
 
+    size = min(len(choice), COSTLY_BATCH)
     start = particles[rng.integers(len(particles), size=len(choice))]
-    return climb_together(evaluate, start, scale, _MAX_BRANCH_CALLS)[0]
+    return climb_together(evaluate, start, scale, _MAX_BRANCH_CALLS, [choice])[0]
 
 
 def draw_near_centres(

@@ -10,23 +10,30 @@ import numpy as np
 COSTLY_BATCH = 32
 
 
-def map_batches(function: Callable[[np.ndarray], Any], position: np.ndarray, size: int) -> Any:
+def map_batches(
+    function: Callable[..., Any], position: np.ndarray, size: int, *given: np.ndarray
+) -> Any:
     """Apply a function to batches of positions and join what it returns.
 
     Parameters
     ----------
     function : callable
-        From positions, shape ``(size, d)``, to a pytree of arrays of leading length ``size``.
+        From positions, shape ``(size, d)``, and what else is given, to a pytree of arrays of
+        leading length ``size``.
     position : ndarray, shape (n, d)
     size : int
         Positions in a batch; the last one is filled up with its last row.
+    *given : ndarray, shape (n, ...)
+        Further arguments of the function, with a row for each position.
 
     Returns
     -------
     pytree of ndarray
         Of leading length ``n``.
     """
-    n = len(position)
-    padded = np.pad(position, ((0, -n % size), (0, 0)), mode="edge") if n % size else position
-    found = [function(batch) for batch in np.split(padded, max(len(padded) // size, 1))]
+    n, arrays = len(position), (position, *given)
+    if n % size:
+        arrays = tuple(np.concatenate([a, np.repeat(a[-1:], -n % size, axis=0)]) for a in arrays)
+    parts = zip(*(np.split(a, max(len(a) // size, 1)) for a in arrays), strict=True)
+    found = [function(*own) for own in parts]
     return jax.tree.map(lambda *parts: np.concatenate(parts)[:n], *found)

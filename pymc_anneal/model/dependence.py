@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend import core
 
 # Entry by entry: inputs have the shape of the output, or none.
-_EACH = frozenset(
+ENTRY_BY_ENTRY = frozenset(
     """
     abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp
     convert_element_type copy copy_p cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor
@@ -94,16 +94,22 @@ def _replay(
         return v.val if isinstance(v, core.Literal) else values[v]
 
     for eqn in jaxpr.eqns:
-        inputs, name = [read(v) for v in eqn.invars], eqn.primitive.name
-        inner = _called(eqn)
-        if inner is not None and name not in keep:
-            found = _replay(*inner, inputs, forms, keep)
-        elif name in forms:
-            found = [forms[name](*inputs)]
-        else:
-            found = _bind(eqn, inputs)
+        found = carry_out(eqn, [read(v) for v in eqn.invars], forms, keep)
         values.update(zip(eqn.outvars, found, strict=True))
     return [read(v) for v in jaxpr.outvars]
+
+
+def carry_out(
+    eqn: Any,
+    inputs: Sequence[Any],
+    forms: Mapping[str, Callable[..., Any]],
+    keep: Set[str] = frozenset(),
+) -> list[Any]:
+    """Carry out an operation of a program: `replay` of one of its lines."""
+    inner, name = _called(eqn), eqn.primitive.name
+    if inner is not None and name not in keep:
+        return _replay(*inner, inputs, forms, keep)
+    return [forms[name](*inputs)] if name in forms else _bind(eqn, inputs)
 
 
 def _bind(eqn: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -183,7 +189,7 @@ class _Analysis:
     def _rule(self, eqn: Any, masks: list[Mask], values: list[Any]) -> list[Mask]:
         name, shape = eqn.primitive.name, eqn.outvars[0].aval.shape
         present = [m for m in masks if m is not None]
-        if name in _EACH:
+        if name in ENTRY_BY_ENTRY:
             return [_union([np.broadcast_to(m, (*shape, self.count)) for m in present])]
         if name in _MOVED:
             return [self._moved(eqn, masks)]

@@ -9,7 +9,8 @@ import numpy as np
 
 from jax.extend import core
 
-from pymc_anneal.model.dependence import Mask, replay
+from pymc_anneal.model.dependence import Mask
+from pymc_anneal.model.late_choice import replay_late
 
 # Relative error of a sum of terms: PyMC computes those of Bernoulli variables with 32 bits.
 _TOLERANCE = 1e-6
@@ -63,17 +64,24 @@ def _collect(
 
 
 def summed_arrays(
-    program: Any, summands: Sequence[Summand], forms: Mapping[str, Callable[..., Any]] | None = None
+    program: Any,
+    summands: Sequence[Summand],
+    masks: Mapping[Any, Mask] | None = None,
+    forms: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[..., list[jax.Array]]:
     """Return the JAX function from the inputs of a program to some of its summands, flattened.
 
-    ``forms`` are functions to take in place of primitives, by their names.
+    With `masks` of coordinates that have many values, choices by them are made late
+    (`late_choice.py`), and `forms` are functions to take in place of primitives, by their names.
     """
     outputs = [s.variable for s in summands]
     cut = program.replace(jaxpr=program.jaxpr.replace(outvars=outputs))
 
     def evaluate(*inputs: jax.Array) -> list[jax.Array]:
-        found = replay(cut, inputs, forms) if forms else core.jaxpr_as_fun(cut)(*inputs)
+        if masks is None:
+            found = core.jaxpr_as_fun(cut)(*inputs)
+        else:
+            found = replay_late(cut, inputs, masks, forms or {})
         return [
             np.prod(s.factors) * jnp.asarray(value, jnp.float64).ravel()
             for s, value in zip(summands, found, strict=True)

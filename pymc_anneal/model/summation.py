@@ -172,7 +172,7 @@ def _arrays(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, Any]:
     found = find_summands(program)
     dependent = [s for s in found if _depends(s, masks, p)]
     others = [s for s in found if not _depends(s, masks, p)]
-    rest = summed_arrays(program, others, _FORMS)
+    rest = summed_arrays(program, others, masks, _FORMS)
 
     def constants(x: jax.Array) -> list[jax.Array]:
         sums = [jnp.zeros(())] * 3
@@ -180,7 +180,7 @@ def _arrays(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, Any]:
             sums[s.output] = sums[s.output] + value.sum()
         return sums
 
-    return constants, summed_arrays(program, dependent, _FORMS)
+    return constants, summed_arrays(program, dependent, masks, _FORMS)
 
 
 @lru_cache(maxsize=8)

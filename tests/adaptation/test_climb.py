@@ -65,6 +65,20 @@ def test_climbs_are_independent() -> None:
     np.testing.assert_array_equal(together[:1], alone)
 
 
+def test_climbs_that_have_ended_are_not_evaluated() -> None:
+    calls, start, top = list[list[float]](), np.array([[3.0], [50.0]]), np.array([[3.0], [1.0]])
+
+    def normal(x: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        calls.append(centre.ravel().tolist())
+        return -0.5 * (x - centre)[:, 0] ** 2, centre - x
+
+    end, _ = climb_together(normal, start, np.ones(1), 100, [top])
+    np.testing.assert_allclose(end, top, atol=1e-3)
+    assert calls[0] == [3.0, 1.0]  # the first one is where it goes
+    assert len(calls) > 2
+    assert all(given == [1.0] for given in calls[1:])
+
+
 def test_never_below_the_start() -> None:
     start = 5 * RNG.normal(size=(10, 2))
     for calls in (1, 2, 5):

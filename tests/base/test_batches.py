@@ -18,3 +18,9 @@ def test_all_rows_in_batches_of_one_size(n: int) -> None:
     np.testing.assert_array_equal(total, position.sum(axis=1))
     np.testing.assert_array_equal(other["square"], position**2)
     assert set(sizes) == ({8} if n else {0})
+
+
+def test_what_else_is_given_goes_with_its_position() -> None:
+    position, choice = np.arange(12.0)[:, None], np.arange(24).reshape(12, 2)
+    found = map_batches(lambda x, c: x[:, 0] * c[:, 1], position, 5, choice)
+    np.testing.assert_array_equal(found, position[:, 0] * choice[:, 1])
