@@ -400,6 +400,7 @@ ROWS: Rows = [
             ("direction += (alphas[i] - beta)", "direction += (alphas[i] + beta)"),
             ("slope @ scale @ scale.T if", "slope @ scale.T @ scale if"),
             ("climbs.slope[of]", "climbs.slope[: of.sum()]"),
+            ("*(part[active] for part in given)", "*(part[: active.sum()] for part in given)"),
         ],
     ),
     (

@@ -228,6 +228,16 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/late_choice",
+        "tests/model/test_late_choice.py",
+        [
+            ("varies[0] and not any(varies[1:])", "varies[0]"),
+            ("== 1 and len(choices) == sum(varies)", "== 1"),
+            ("len({id(c.which) for c in choices}) == 1", "choices"),
+            ("name not in ENTRY_BY_ENTRY or not one", "not one"),
+        ],
+    ),
+    (
         "model/elimination",
         "tests/model/test_elimination.py",
         [
