@@ -121,6 +121,8 @@ def _covariance(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def _geometric_mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Solve ``M B M = A`` for a positive definite ``M``, shape (d, d)."""
     value, vector = np.linalg.eigh(b)
+    if value[0] <= 0:
+        raise np.linalg.LinAlgError("rounding leaves nothing of the smallest eigenvalue")
     root = (vector * np.sqrt(value)) @ vector.T
     inverse = (vector / np.sqrt(value)) @ vector.T
     value, vector = np.linalg.eigh(root @ a @ root)

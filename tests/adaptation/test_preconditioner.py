@@ -106,3 +106,13 @@ def test_scales_that_are_far_apart_end_as_a_scale(unit: float) -> None:
     assert scale.shape == (3, 3) or unit == 1e30
     assert np.isfinite(scale).all()
     assert (np.diagonal(scale) > 0).all() if scale.ndim == 2 else (scale > 0).all()
+
+
+def test_gradients_along_one_line_end_as_a_scale() -> None:
+    """Their covariance has one eigenvalue, and rounding makes the others negative."""
+    rng = np.random.default_rng(0)
+    gradient = 1e12 * np.outer(rng.normal(size=400), np.ones(3)) + rng.normal(size=(400, 3))
+    scale = estimate_scale(rng.normal(size=(400, 3)), np.ones(400), gradient)
+    assert scale.shape == (3,)
+    assert np.isfinite(scale).all()
+    assert (scale > 0).all()
