@@ -40,7 +40,6 @@ from pymc_anneal.adaptation.fitted_reference import (
     mixture_of,
     normalised,
 )
-from pymc_anneal.adaptation.flat_likelihood import MOST_VALUES
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.peak_mass import Peak
@@ -73,6 +72,8 @@ _SHARES, _LEAST_SHARE = np.array([0.6, 0.4]), 0.01
 # enough for them to be exact; and the one by which they shrink where they find no top: the
 # posterior may be 1e6 times narrower than the prior.
 _ROUNDS, _NEAR_SCALE, _SHRINK = 6, 100.0, 1e-2
+# Share of the draws of the prior at which the likelihood has to have a value of its own.
+_VALUES = 0.5
 # Draws of the mixture for its weights, as many to measure it, and particles taken from them, of
 # which some are held out.
 _DRAWS, _PARTICLES, _HELD_OUT = 512, 320, 80
@@ -224,7 +225,7 @@ def _varies(target: TargetDensity, draws: np.ndarray) -> bool:
     """Whether the likelihood is different at most draws: flat steps have no slope to climb."""
     log_likelihood = np.asarray(target.evaluate(draws).log_likelihood)
     possible = log_likelihood[np.isfinite(log_likelihood)]
-    return len(np.unique(possible)) > MOST_VALUES * len(possible)
+    return len(np.unique(possible)) > _VALUES * len(possible)
 
 
 def _scale_at(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray | None:

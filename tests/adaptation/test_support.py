@@ -90,6 +90,15 @@ def test_flat_steps_are_recognised() -> None:
     assert is_flat(path_where(0.5), pma.HMC())
 
 
+def test_steps_of_which_no_two_draws_share_one_are_recognised() -> None:
+    """As of roundings of several coordinates together."""
+
+    def stairs(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * x[0] ** 2, -0.5 * jnp.floor(1e6 * x[0]) ** 2 / 1e12)
+
+    assert is_flat(pma.GeometricPath(stairs), pma.HMC())
+
+
 def test_other_likelihoods_are_not_flat() -> None:
     def sloped(x: jax.Array) -> LogTerms:
         return LogTerms(-0.5 * x[0] ** 2, jnp.where(x[0] > -0.5, 0.0, 1e-3 * x[0]))
