@@ -144,8 +144,9 @@ class JointFlip(Transition):
             log_accept -= path.log_density(state.terms, beta)
             uniform = jax.random.uniform(key_accept, log_accept.shape, log_accept.dtype)
             new, accept = accept_reject(uniform, log_accept, proposal, state)
-            still = jnp.zeros(len(position))
-            nan = nan_without_divergence(path, beta, proposal, still) & ~outside
+            # A Newton step from a flat tail may end where numbers overflow.
+            gain = jnp.full(len(position), np.inf if self.redrawn else 0.0)
+            nan = nan_without_divergence(path, beta, proposal, gain) & ~outside
             return new, StepInfo(accept, nan, position)
 
         return repeat(move, key, state, self.n_steps)

@@ -290,6 +290,8 @@ ROWS: Rows = [
             ("log_q[1] - log_q[0]", "log_q[0] - log_q[1]"),
             ("return log_scale - 0.5 * (z**2)", "return -0.5 * (z**2)"),
             ("root = factor(-second)", "root = factor(-2 * second)"),
+            ("np.inf if self.redrawn else 0.0", "0.0"),
+            ("np.inf if self.redrawn else 0.0", "np.inf"),
             ("log_accept -= path.log_density(state.terms, beta)", "log_accept -= path.log_density(state.terms, 1.0)"),
         ],
     ),

@@ -48,6 +48,22 @@ def test_normal_conditionals_are_integrated_out() -> None:
     assert len(rates) <= 6  # three changes of one indicator, three of two
 
 
+@pytest.mark.parametrize("redrawn", [[1], []])
+def test_a_newton_step_into_an_overflow_is_rejected(redrawn: list[int]) -> None:
+    """From a flat tail; the same NaN beside real coordinates that stay is one of the model."""
+
+    def counts(x: jax.Array) -> LogTerms:
+        rate = jnp.exp(jnp.where(x[0] == 1, x[1], -x[1]))  # inf - inf is NaN
+        return LogTerms(-0.5 * (x[1] / 1e4) ** 2, 3 * jnp.log(rate) - rate)
+
+    path, kernel = pma.GeometricPath(counts), pma.JointFlip([0], [(0, 1)], redrawn, n_steps=1)
+    position = np.tile([0.0, 7.0] if redrawn else [0.0, 1000.0], (50, 1))
+    state = start(path, kernel, jax.random.key(0), position)
+    new, info = compiled_take(kernel, jax.random.key(1), state, path, jnp.asarray(1.0))
+    np.testing.assert_array_equal(new.position, position)
+    assert (np.asarray(info.nan) == (not redrawn)).all()
+
+
 def test_without_real_coordinates_these_stay() -> None:
     kernel = pma.JointFlip([0, 1, 2], [(0, 1)] * 3, n_steps=1)
     position, _ = step(kernel, 50)
