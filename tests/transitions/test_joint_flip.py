@@ -57,7 +57,7 @@ def test_a_newton_step_into_an_overflow_is_rejected(redrawn: list[int]) -> None:
         return LogTerms(-0.5 * (x[1] / 1e4) ** 2, 3 * jnp.log(rate) - rate)
 
     path, kernel = pma.GeometricPath(counts), pma.JointFlip([0], [(0, 1)], redrawn, n_steps=1)
-    position = np.tile([0.0, 7.0] if redrawn else [0.0, 1000.0], (50, 1))
+    position = np.tile([0.0, -7.0] if redrawn else [0.0, 1000.0], (50, 1))
     state = start(path, kernel, jax.random.key(0), position)
     new, info = compiled_take(kernel, jax.random.key(1), state, path, jnp.asarray(1.0))
     np.testing.assert_array_equal(new.position, position)
