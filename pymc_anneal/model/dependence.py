@@ -7,6 +7,7 @@ every entry of its outputs depend on all that its inputs depend on.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import jax
@@ -55,38 +56,17 @@ def flat_program(
     Calls of primitives in `keep` stay: those of functions with derivatives of their own.
     """
     closed = jax.make_jaxpr(function)(*example)
-    return jax.make_jaxpr(lambda *args: replay(closed, args, keep=keep))(*example)
+    line = partial(carry_out, forms={}, keep=keep)
+    return jax.make_jaxpr(lambda *x: read_through(closed.jaxpr, closed.consts, x, line))(*example)
 
 
-def replay(
-    program: Any,
-    args: Sequence[Any],
-    forms: Mapping[str, Callable[..., Any]] | None = None,
-    keep: Set[str] = frozenset(),
-) -> list[Any]:
-    """Evaluate a program with the programs that it calls written out.
-
-    Parameters
-    ----------
-    program
-        A closed jaxpr.
-    args
-        Its inputs.
-    forms
-        Functions to take in place of primitives, by their names.
-    keep
-        Names of primitives whose calls stay.
-    """
-    return _replay(program.jaxpr, program.consts, args, forms or {}, keep)
-
-
-def _replay(
+def read_through(
     jaxpr: Any,
     consts: Sequence[Any],
     args: Sequence[Any],
-    forms: Mapping[str, Callable[..., Any]],
-    keep: Set[str],
+    line: Callable[[Any, list[Any]], list[Any]],
 ) -> list[Any]:
+    """Return the outputs of a program whose lines, with their inputs, a function carries out."""
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
@@ -94,7 +74,7 @@ def _replay(
         return v.val if isinstance(v, core.Literal) else values[v]
 
     for eqn in jaxpr.eqns:
-        found = carry_out(eqn, [read(v) for v in eqn.invars], forms, keep)
+        found = line(eqn, [read(v) for v in eqn.invars])
         values.update(zip(eqn.outvars, found, strict=True))
     return [read(v) for v in jaxpr.outvars]
 
@@ -105,10 +85,14 @@ def carry_out(
     forms: Mapping[str, Callable[..., Any]],
     keep: Set[str] = frozenset(),
 ) -> list[Any]:
-    """Carry out an operation of a program: `replay` of one of its lines."""
+    """Carry out a line of a program.
+
+    A program that it calls is written out, unless its primitive is in `keep`; `forms` are functions
+    to take in place of primitives, by their names.
+    """
     inner, name = _called(eqn), eqn.primitive.name
     if inner is not None and name not in keep:
-        return _replay(*inner, inputs, forms, keep)
+        return read_through(*inner, inputs, partial(carry_out, forms=forms, keep=keep))
     return [forms[name](*inputs)] if name in forms else _bind(eqn, inputs)
 
 

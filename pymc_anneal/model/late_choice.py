@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jax import lax
 from jax.extend import core
 
-from pymc_anneal.model.dependence import ENTRY_BY_ENTRY, Mask, carry_out
+from pymc_anneal.model.dependence import ENTRY_BY_ENTRY, Mask, carry_out, read_through
 
 
 class _Choice(NamedTuple):
@@ -43,19 +43,13 @@ def replay_late(
     forms
         Functions to take in place of primitives, by their names.
     """
-    values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
-    values.update(zip(program.jaxpr.invars, args, strict=True))
 
-    def read(v: Any) -> Any:
-        return v.val if isinstance(v, core.Literal) else values[v]
+    def line(eqn: Any, inputs: list[Any]) -> list[Any]:
+        varies = [not isinstance(v, core.Literal) and masks[v] is not None for v in eqn.invars]
+        return _late(eqn.primitive.name, partial(carry_out, eqn, forms=forms), inputs, varies)
 
-    for eqn in program.jaxpr.eqns:
-        masked = [None if isinstance(v, core.Literal) else masks[v] for v in eqn.invars]
-        inputs, varies = [read(v) for v in eqn.invars], [m is not None for m in masked]
-        apply = partial(carry_out, eqn, forms=forms)
-        found = _late(eqn.primitive.name, apply, inputs, varies)
-        values.update(zip(eqn.outvars, found, strict=True))
-    return [_chosen(read(v)) for v in program.jaxpr.outvars]
+    found = read_through(program.jaxpr, program.consts, args, line)
+    return [_chosen(x) for x in found]
 
 
 def _late(
