@@ -1,12 +1,16 @@
 """Likelihoods of flat steps, whose gradient is zero wherever they have one.
 
-A likelihood of comparisons, roundings and hard bounds alone is constant along small moves and jumps
-at some of the larger ones. A trajectory of gradients meets the jumps without a warning and is
-rejected as a whole: on a staircase in eight dimensions a move of HMC took 110,000 evaluations.
+A likelihood of comparisons, roundings and hard bounds is constant along small moves and jumps at
+some of the larger ones, in all coordinates or in some: places of changes, edges. A trajectory of
+gradients meets the jumps without a warning and is rejected as a whole: on a staircase in eight
+dimensions a move of HMC took 110,000 evaluations.
 
-It is recognised at draws of the reference where the log likelihood differs, while its gradient, the
-difference of the gradients at both ends of the path, is zero at all of them.
+Such coordinates are recognised at draws of the reference: the gradient of the log likelihood, the
+difference of the gradients at both ends of the path, is zero along them at all draws, while the log
+likelihood differs if they take the values of another draw.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,13 +20,24 @@ from pymc_anneal.base.contracts import Path, PyTree, Transition
 
 # Difference of two gradients that is rounding, relative to their size.
 _ROUNDING = 1e-14
-# Range of the log likelihood over the draws, in nats, that no slope below rounding adds up to: of a
-# likelihood so weak, the gradient of the prior hides its own.
+# Change of the log likelihood, in nats, that no slope below rounding adds up to: of a likelihood so
+# weak, the gradient of the prior hides its own.
 _BY_STEPS = 1e-8
 
 
 class FlatLikelihoodError(ValueError):
-    """A transition by gradients is to move particles in a likelihood without any."""
+    """A transition by gradients is to move particles along steps that have none.
+
+    Parameters
+    ----------
+    message : str
+    coordinates : sequence of int
+        Those in which the likelihood has flat steps.
+    """
+
+    def __init__(self, message: str, coordinates: Sequence[int]) -> None:
+        super().__init__(message)
+        self.coordinates = tuple(coordinates)
 
 
 def check_not_flat(
@@ -43,23 +58,41 @@ def check_not_flat(
     Raises
     ------
     FlatLikelihoodError
-        The log likelihood takes several values and has no gradient at any draw.
+        The log likelihood varies along coordinates in which it has no gradient at any draw.
     """
-    if not any(part.tuning.uses_gradient for part in transition.parts):
-        return
-    if any(part.moves_integers for part in transition.parts):  # the likelihood may vary by these
-        return
+    moved = _moved_by_gradients(transition, position.shape[1])
     ratio = np.asarray(compare_ends(path, terms)[0])
     possible = np.isfinite(ratio)
-    if (edged or np.ptp(ratio) > _BY_STEPS) and _is_flat(path, position, possible):
-        values = len(np.unique(ratio)) + int(edged and bool(possible.all()))
+    flat = moved & _has_no_slope(path, position[possible])
+    if not flat.any():
+        return
+    whole = edged and bool(flat.all())
+    others = np.where(flat, np.roll(position, 1, axis=0), position)
+    if whole or _differ(path, others[possible], ratio[possible]):
         raise FlatLikelihoodError(
-            f"The gradient of the log likelihood is zero at all of {len(ratio)} draws of the "
-            f"prior, where it takes {values} values."
+            f"The log likelihood has steps along {flat.sum()} of {len(flat)} coordinates: its "
+            f"gradient there is zero at all of {possible.sum()} draws of the prior.",
+            np.flatnonzero(flat).tolist(),
         )
 
 
-def _is_flat(path: Path, position: np.ndarray, possible: np.ndarray) -> bool:
-    """Whether both ends of a path have the same gradients where the likelihood is not zero."""
-    start, stop = (gradient_array(path, position, beta)[possible] for beta in (0.0, 1.0))
-    return bool((np.abs(stop - start) <= _ROUNDING * np.abs(start)).all())
+def _moved_by_gradients(transition: Transition, ndim: int) -> np.ndarray:
+    """Flag the coordinates that a part of a transition moves by gradients, shape ``(d,)``."""
+    moved = np.zeros(ndim, dtype=bool)
+    for part in transition.parts:
+        if part.tuning.uses_gradient:
+            moved[slice(None) if part.moved_coordinates is None else [*part.moved_coordinates]] = 1
+    return moved
+
+
+def _has_no_slope(path: Path, position: np.ndarray) -> np.ndarray:
+    """Flag coordinates in which both ends of a path have the same gradients, shape ``(d,)``."""
+    start, stop = (gradient_array(path, position, beta) for beta in (0.0, 1.0))
+    same: np.ndarray = (np.abs(stop - start) <= _ROUNDING * np.abs(start)).all(axis=0)
+    return same
+
+
+def _differ(path: Path, position: np.ndarray, ratio: np.ndarray) -> bool:
+    """Whether the likelihood at some of the positions is not what it was before."""
+    change = np.asarray(compare_ends(path, path.evaluate(position))[0]) - ratio
+    return not bool((np.abs(change) <= _BY_STEPS).all())

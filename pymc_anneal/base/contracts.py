@@ -288,8 +288,8 @@ class Transition(Protocol):
 
     @property
     def restrictable(self) -> bool:
-        """Whether `BlockTransition` may run the kernel on some coordinates; by default yes."""
-        return True
+        """Whether `BlockTransition` may run the kernel; by default where it moves all."""
+        return self.moved_coordinates is None
 
     @property
     def tuning(self) -> Tuning:

@@ -20,7 +20,7 @@ import math
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 import pymc as pm
@@ -38,14 +38,14 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_anneal.model.failed_draw import explain_failed_draw
 from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.seeded_draws import Compiled, call_seeded, compile_python
-from pymc_anneal.model.unconstrained_draws import build_forward_graphs
+from pymc_anneal.model.unconstrained_draws import PriorDraws, build_forward_graphs
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
 BATCH = 512
 
 # Batches for the mass of a restricted prior: the standard error of log c is below 0.01 for c > 0.1.
 # For a smaller mass up to so many times as many, until it is below the second number: seconds.
-_MASSBATCHES, _MOST_TIMES, _MASS_ERROR = 200, 5, 0.02
+_MASS_BATCHES, _MOST_TIMES, _MASS_ERROR = 200, 5, 0.02
 
 # Smallest acceptance rate of a restricted prior: about 100 draws are accepted in the estimate of
 # its mass, whose logarithm then has a standard error of 0.1.
@@ -55,35 +55,8 @@ _MIN_ACCEPTANCE = 1e-3
 # above rounding, far below the distance of a rejected draw from the restricted part.
 _ROUND_TRIP_TOLERANCE = 1e-6
 
-
-class _Batch(NamedTuple):
-    """A batch of prior draws, one array of shape ``(BATCH, ...)`` per free variable.
-
-    Attributes
-    ----------
-    unconstrained
-        Values in the unconstrained space.
-    draws
-        Values in the model's space.
-    returned
-        `unconstrained` mapped back to the model's space.
-    """
-
-    unconstrained: list[np.ndarray]
-    draws: list[np.ndarray]
-    returned: list[np.ndarray]
-
-    @property
-    def accepted(self) -> np.ndarray:
-        """Whether the transforms map onto each draw, shape ``(BATCH,)``."""
-        accepted = np.ones(BATCH, dtype=bool)
-        for x, y in zip(self.draws, self.returned, strict=True):
-            with np.errstate(invalid="ignore"):
-                close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
-            # Both infinite or NaN: a value that overflows in the model's space lies in no part.
-            close |= (x == y) | (np.isnan(x) & np.isnan(y))
-            accepted &= close.reshape(BATCH, -1).all(axis=1)
-        return accepted
+# A batch of draws, one array of shape ``(BATCH, ...)`` per free variable.
+_Batch: TypeAlias = PriorDraws[np.ndarray]
 
 
 class NotFiniteDrawError(ValueError):
@@ -120,7 +93,7 @@ class PriorSampler:
         self.log_mass, sortable = _find_exchangeable(model)
         self._sample = _compile(model, sortable)
         self.log_mass_mcse = 0.0
-        if not self._draw(np.random.SeedSequence(0)).accepted.all():
+        if not _accepted(self._draw(np.random.SeedSequence(0))).all():
             self._estimate_mass()
 
     def __call__(self, seed: np.random.SeedSequence, draws: int) -> list[np.ndarray]:
@@ -149,7 +122,7 @@ class PriorSampler:
         seeds = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         while count < draws:
             batch = self._draw(seeds.spawn(1)[0])
-            accepted = batch.accepted
+            accepted = _accepted(batch)
             batches.append([v[accepted] for v in batch.unconstrained])
             self._check_finite(batches[-1])
             count += int(accepted.sum())
@@ -165,9 +138,9 @@ class PriorSampler:
     def _estimate_mass(self) -> None:
         accepted, draws, sequence = 0, 0, np.random.SeedSequence(1)
         for _ in range(_MOST_TIMES):
-            seeds = sequence.spawn(_MASSBATCHES)
-            accepted += sum(int(self._draw(seed).accepted.sum()) for seed in seeds)
-            draws += BATCH * _MASSBATCHES
+            seeds = sequence.spawn(_MASS_BATCHES)
+            accepted += sum(int(_accepted(self._draw(seed)).sum()) for seed in seeds)
+            draws += BATCH * _MASS_BATCHES
             if accepted < _MIN_ACCEPTANCE * draws or accepted > _MASS_ERROR**-2:
                 break
         if accepted < _MIN_ACCEPTANCE * draws:
@@ -318,4 +291,16 @@ def _sample_one_by_one(function: Compiled, seed: np.random.SeedSequence) -> _Bat
 
 def _unpack(arrays: Sequence[np.ndarray]) -> _Batch:
     n = len(arrays) // 3
-    return _Batch(list(arrays[:n]), list(arrays[n : 2 * n]), list(arrays[2 * n :]))
+    return PriorDraws(list(arrays[:n]), list(arrays[n : 2 * n]), list(arrays[2 * n :]))
+
+
+def _accepted(batch: _Batch) -> np.ndarray:
+    """Flag the draws that the transforms map onto, shape ``(BATCH,)``."""
+    accepted = np.ones(BATCH, dtype=bool)
+    for x, y in zip(batch.draws, batch.returned, strict=True):
+        with np.errstate(invalid="ignore"):
+            close = np.abs(x - y) <= _ROUND_TRIP_TOLERANCE * (1 + np.abs(x))
+        # Both infinite or NaN: a value that overflows in the model's space lies in no part.
+        close |= (x == y) | (np.isnan(x) & np.isnan(y))
+        accepted &= close.reshape(BATCH, -1).all(axis=1)
+    return accepted

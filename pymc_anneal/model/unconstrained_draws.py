@@ -13,7 +13,7 @@ of 300, values below 1e-308 and above 1e308 have 2 % of the mass.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pymc as pm
@@ -38,6 +38,7 @@ from pymc_anneal.model.location_scale_transform import is_standardised, standard
 from pymc_anneal.model.spatial import drawn_by_density
 
 _Size: TypeAlias = tuple[int, ...] | None
+_Value = TypeVar("_Value")
 
 
 class LogGammaRV(GammaRV):  # type: ignore[misc]  # mypy does not see PyTensor
@@ -166,8 +167,8 @@ _LOGARITHMS: dict[type, _Logarithm] = {
 }
 
 
-class ForwardGraphs(NamedTuple):
-    """Graphs of one draw of all free variables, in the model's order.
+class PriorDraws(NamedTuple, Generic[_Value]):
+    """Draws of all free variables, or graphs of one draw, in the model's order.
 
     Attributes
     ----------
@@ -179,12 +180,12 @@ class ForwardGraphs(NamedTuple):
         `unconstrained` mapped back to the model's space.
     """
 
-    unconstrained: list[Variable]
-    draws: list[Variable]
-    returned: list[Variable]
+    unconstrained: list[_Value]
+    draws: list[_Value]
+    returned: list[_Value]
 
 
-def build_forward_graphs(model: pm.Model) -> ForwardGraphs:
+def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
     """Return the graphs of a draw, with logarithms drawn where values may underflow.
 
     The graphs are copies: the model's own stay as they are.
@@ -215,4 +216,4 @@ def build_forward_graphs(model: pm.Model) -> ForwardGraphs:
         else:
             unconstrained.append(transform.forward(draw, *inputs))
             returned.append(transform.backward(unconstrained[-1], *inputs))
-    return ForwardGraphs(unconstrained, list(fgraph.outputs), returned)
+    return PriorDraws(unconstrained, list(fgraph.outputs), returned)

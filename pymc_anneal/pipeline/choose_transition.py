@@ -11,10 +11,12 @@ them as the largest support has.
 import warnings
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import pymc as pm
 
+from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError
 from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Transition
@@ -143,6 +145,35 @@ def choose_transition(
     for variable in compiled.discrete:
         _check_moves(kernel, variable)
     return kernel
+
+
+def walk_along_steps(
+    compiled: CompiledModel, transition: Transition, error: FlatLikelihoodError
+) -> tuple[CompiledModel, Transition]:
+    """Return a model and a transition that walks along flat steps of its likelihood.
+
+    The other coordinates move by gradients as before; where there are none, the model runs as one
+    without gradients.
+    """
+    flat = set(error.coordinates)
+    if flat >= set(_coordinates(v for v in compiled.variables if not v.discrete)):
+        compiled = compiled.without_gradient(str(error))
+        return compiled, choose_transition("auto", compiled)
+    names = [v.name for v in compiled.variables if not flat.isdisjoint(_coordinates([v]))]
+    note = f"{error} Random walks move {', '.join(map(repr, names))}; gradients move the others."
+    parts = [block for part in transition.parts for block in _split(part, flat, compiled.ndim)]
+    return replace(compiled, notes=(*compiled.notes, note)), Composition(parts)
+
+
+def _split(part: Transition, flat: set[int], ndim: int) -> list[Transition]:
+    """Return the kernel of coordinates with slopes, and the random walk of the others."""
+    if not part.tuning.uses_gradient:
+        return [part]
+    moved = range(ndim) if part.moved_coordinates is None else part.moved_coordinates
+    kernel = part.kernel if isinstance(part, BlockTransition) else part
+    smooth, steps = [j for j in moved if j not in flat], [j for j in moved if j in flat]
+    blocks = [BlockTransition(kernel, smooth)] if smooth else []
+    return [*blocks, BlockTransition(RandomWalkMetropolis(), steps)] if steps else [part]
 
 
 def _continuous_kernel(

@@ -31,7 +31,7 @@ from pymc_anneal.pipeline.audit import (
     witnesses_of,
 )
 from pymc_anneal.pipeline.choose_start import choose_start
-from pymc_anneal.pipeline.choose_transition import choose_transition
+from pymc_anneal.pipeline.choose_transition import walk_along_steps
 from pymc_anneal.pipeline.counted_run import ForwardStages, count
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.hear_witnesses import Hearing
@@ -105,7 +105,7 @@ class Stages:
 def run_model(session: Session, target: ModelTarget, options: Options) -> Stages:
     """Choose start and path for a model, then run all stages.
 
-    A likelihood of flat steps has no gradient to move by: the model runs as one without gradients.
+    Along flat steps of the likelihood there is no gradient to move by: random walks take its place.
 
     Parameters
     ----------
@@ -128,9 +128,11 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
     try:
         return _run_model(session, target, options)
     except FlatLikelihoodError as error:
-        flat = replace(target, compiled=target.compiled.without_gradient(str(error)))
-        kernel = choose_transition("auto", flat.compiled)
-        return _run_model(replace(session, target=flat), flat, replace(options, transition=kernel))
+        compiled, kernel = walk_along_steps(target.compiled, options.transition, error)
+        target = replace(target, compiled=compiled)
+        return run_model(
+            replace(session, target=target), target, replace(options, transition=kernel)
+        )
 
 
 def _run_model(session: Session, target: ModelTarget, options: Options) -> Stages:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,23 @@ Resample: TypeAlias = float | Literal["ess"] | None
 OnNan: TypeAlias = Literal["raise", "reject"]
 Audit: TypeAlias = Literal["auto", "levels", "off"]
 Discrete: TypeAlias = Literal["auto", "sample"]
+_Word = TypeVar("_Word", bound=str)
+
+_MEANINGS: Mapping[str, Mapping[str, str]] = {
+    "nan": {
+        "raise": "a log likelihood that is NaN is an error",
+        "reject": "it counts as zero likelihood",
+    },
+    "audit": {
+        "auto": "what the model and the cost of its density allow",
+        "levels": "multilevel splitting whatever it costs",
+        "off": "nothing looks for what the run may have missed",
+    },
+    "discrete": {
+        "auto": "discrete variables are summed out where that can be done exactly",
+        "sample": "all of them are moved",
+    },
+}
 
 # Smallest number of independent populations whose spread gives an error.
 _MIN_POPULATIONS = 8
@@ -133,60 +150,19 @@ def pilot_required(settings: Settings, transition: Transition) -> bool:
     return from_pilot or needs_pilot(transition) or settings.fixed_steps is None
 
 
-def _check_word(argument: str, value: object, meaning: Mapping[str, str]) -> None:
-    """Raise `ValueError` unless an argument is one of several words, each with its meaning."""
+def check_word(argument: str, value: _Word) -> _Word:
+    """Return the value of ``nan=``, ``audit=`` or ``discrete=``.
+
+    Raises
+    ------
+    ValueError
+        It is none of the words that the argument takes; their meanings are named.
+    """
+    meaning = _MEANINGS[argument]
     if value not in tuple(meaning):
         *others, last = (f'"{word}" ({text})' for word, text in meaning.items())
         raise ValueError(f"`{argument}` is {value!r}, expected {', '.join(others)} or {last}.")
-
-
-def check_audit(audit: Audit) -> Audit:
-    """Return the argument ``audit=``.
-
-    Raises
-    ------
-    ValueError
-        It is neither "auto", "levels" nor "off".
-    """
-    meaning = {
-        "auto": "what the model and the cost of its density allow",
-        "levels": "multilevel splitting whatever it costs",
-        "off": "nothing looks for what the run may have missed",
-    }
-    _check_word("audit", audit, meaning)
-    return audit
-
-
-def resolve_discrete(discrete: Discrete) -> bool:
-    """Return whether discrete variables are summed out where they can be.
-
-    Raises
-    ------
-    ValueError
-        The value is neither "auto" nor "sample".
-    """
-    meaning = {
-        "auto": "discrete variables are summed out where that can be done exactly",
-        "sample": "all of them are moved",
-    }
-    _check_word("discrete", discrete, meaning)
-    return discrete == "auto"
-
-
-def resolve_nan(nan: OnNan) -> bool:
-    """Return whether a log likelihood that is NaN counts as zero likelihood.
-
-    Raises
-    ------
-    ValueError
-        The value is neither "raise" nor "reject".
-    """
-    meaning = {
-        "raise": "a log likelihood that is NaN is an error",
-        "reject": "it counts as zero likelihood",
-    }
-    _check_word("nan", nan, meaning)
-    return nan == "reject"
+    return value
 
 
 def resolve_resample(resample: Resample) -> float:

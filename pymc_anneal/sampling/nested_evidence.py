@@ -23,7 +23,7 @@ from pymc_anneal.nested.nested_sampling import NestedRun, combine_runs
 from pymc_anneal.nested.problem import NestedProblem
 from pymc_anneal.nested.result import build_nested_result
 from pymc_anneal.pipeline.black_box_calls import calls_on
-from pymc_anneal.pipeline.settings import OnNan, resolve_nan
+from pymc_anneal.pipeline.settings import OnNan, check_word
 from pymc_anneal.results.log_evidence import log_evidence
 
 SamplerName: TypeAlias = Literal["nautilus", "dynesty", "blackjax"]
@@ -142,7 +142,8 @@ def nested_evidence(
     if not 0 < remainder < 1:
         raise ValueError(f"`remainder` is {remainder!r}, expected a number between 0 and 1.")
     begin, compiled = time.perf_counter(), as_compiled(model)
-    problem = NestedProblem(compiled.rejecting_nan if resolve_nan(nan) else compiled)
+    rejecting = check_word("nan", nan) == "reject"
+    problem = NestedProblem(compiled.rejecting_nan if rejecting else compiled)
     seed_draws, *seeds = seed_sequence(random_seed).spawn(1 + runs)
     # The error of the mean of the runs is smaller than that of one.
     settings = {

@@ -43,9 +43,7 @@ from pymc_anneal.pipeline.settings import (
     Resample,
     Settings,
     Steps,
-    check_audit,
-    resolve_discrete,
-    resolve_nan,
+    check_word,
     resolve_resample,
 )
 from pymc_anneal.results.log_evidence import log_evidence
@@ -270,14 +268,15 @@ def sample_ais(
         schedule=resolve_schedule(schedule),
         max_step=max_step,
         resample=resolve_resample(resample),
-        reject_nan=resolve_nan(nan),
+        reject_nan=check_word("nan", nan) == "reject",
         free_transition=transition == "auto",
-        audit=check_audit(audit),
+        audit=check_word("audit", audit),
     )
     begin = time.perf_counter()
     compiled, choice = as_compiled(model), resolve_path(path)
     given_whole = isinstance(choice, GivenPath) or not (type(transition) is type(reference) is str)
-    if resolve_discrete(discrete) and not (settings.reject_nan or given_whole):
+    summing = check_word("discrete", discrete) == "auto"
+    if summing and not (settings.reject_nan or given_whole):
         compiled = sum_out(compiled)
     if settings.reject_nan:
         compiled = compiled.rejecting_nan

@@ -79,21 +79,6 @@ class DiscreteRandomWalk(Sweep):
             one_at_a_time=True,
         )
 
-    @property
-    def moved_coordinates(self) -> Sequence[int]:
-        """The coordinates."""
-        return self.coordinates
-
-    @property
-    def moves_integers(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def restrictable(self) -> bool:
-        """The coordinates are given already."""
-        return False
-
     def cost(self, betas: np.ndarray) -> np.ndarray:
         """Return a density for each coordinate and sweep, shape ``(K,)``."""
         turns = len(self.coordinates)

@@ -93,21 +93,6 @@ class Gibbs(Sweep):
         others = max([1, *(high - low for low, high in self.support)])
         return others if others <= _BATCH else -(-others // _BATCH) * _BATCH
 
-    @property
-    def moved_coordinates(self) -> Sequence[int]:
-        """The coordinates."""
-        return self.coordinates
-
-    @property
-    def moves_integers(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def restrictable(self) -> bool:
-        """The coordinates are given already."""
-        return False
-
     def cost(self, betas: np.ndarray) -> np.ndarray:
         """Return a density for each coordinate and other value, shape ``(K,)``."""
         turns = len(self.coordinates)

@@ -117,11 +117,6 @@ class JointFlip(Transition):
         """Yes, as whole numbers; the real ones as real numbers."""
         return True
 
-    @property
-    def restrictable(self) -> bool:
-        """The coordinates are given already."""
-        return False
-
     def cost(self, betas: np.ndarray) -> np.ndarray:
         """Return a density a proposal, and two gradients and curvatures, shape ``(K,)``."""
         width = len(self.redrawn)

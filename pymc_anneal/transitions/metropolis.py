@@ -36,14 +36,26 @@ CoordinateMove: TypeAlias = Callable[
 
 
 class Sweep(Transition, Protocol):
-    """Kernel that moves one coordinate after the other, in a fixed order.
+    """Kernel that moves one whole number after the other, in a fixed order.
 
     Its reversal sweeps in the opposite order.
     """
 
+    coordinates: Sequence[int]
+
     @property
     def backward(self) -> bool:
         """Whether to go from the last coordinate to the first: a field of the dataclass."""
+
+    @property
+    def moved_coordinates(self) -> Sequence[int]:
+        """The coordinates."""
+        return self.coordinates
+
+    @property
+    def moves_integers(self) -> bool:
+        """Yes."""
+        return True
 
     def reversal(self) -> Self:
         """Return the sweep in the opposite order."""

@@ -93,11 +93,6 @@ class BlockTransition(Transition):
         return self.kernel.moves_integers
 
     @property
-    def restrictable(self) -> bool:
-        """The coordinates are given already."""
-        return False
-
-    @property
     def tuning(self) -> Tuning:
         """The kernel's."""
         return self.kernel.tuning

@@ -76,13 +76,17 @@ def test_a_nan_among_further_draws_is_an_error() -> None:
 
 
 @double_precision
-def is_flat(path: pma.GeometricPath, kernel: pma.Transition) -> bool:
-    position = draw(np.random.SeedSequence(3), PARTICLES)
+def flat_coordinates(path: pma.GeometricPath, kernel: pma.Transition, ndim: int = 1) -> list[int]:
+    position = np.random.default_rng(3).normal(size=(PARTICLES, ndim))
     try:
         check_not_flat(path, kernel, position, path.evaluate(position))
-    except FlatLikelihoodError:
-        return True
-    return False
+    except FlatLikelihoodError as error:
+        return list(error.coordinates)
+    return []
+
+
+def is_flat(path: pma.GeometricPath, kernel: pma.Transition) -> bool:
+    return bool(flat_coordinates(path, kernel))
 
 
 def test_flat_steps_are_recognised() -> None:
@@ -107,8 +111,25 @@ def test_other_likelihoods_are_not_flat() -> None:
     assert not is_flat(path_where(0.5, -3.0), pma.RandomWalkMetropolis())
     weak = pma.GeometricPath(lambda x: LogTerms(-0.5 * x[0] ** 2, -1e-40 * x[0] ** 2))
     assert not is_flat(weak, pma.HMC())
-    # By whole numbers it varies, whatever the others do.
-    both = pma.Composition([pma.HMC(), pma.Gibbs([0], [(0, 1)])])
-    assert not is_flat(path_where(0.5, -3.0), both)
     # Constant at all draws: there may be anything elsewhere.
     assert not is_flat(path_where(9.0, -3.0), pma.HMC())
+
+
+def step_in_time(x: jax.Array) -> LogTerms:
+    """A change from x1 to x2 at x0, and x3, which does not matter."""
+    mean = jnp.where(jnp.arange(9.0) - 4 < x[0], x[1], x[2])
+    return LogTerms(-0.5 * (x**2).sum(), -0.5 * ((mean - 0.2) ** 2).sum())
+
+
+def test_steps_along_some_coordinates_are_recognised() -> None:
+    path = pma.GeometricPath(step_in_time)
+    assert flat_coordinates(path, pma.HMC(), 4) == [0, 3]
+    assert flat_coordinates(path, pma.BlockTransition(pma.HMC(), [0, 2]), 4) == [0]
+    assert not flat_coordinates(path, pma.BlockTransition(pma.HMC(), [1, 2, 3]), 4)
+    walks = pma.BlockTransition(pma.RandomWalkMetropolis(), [0])
+    rest = pma.BlockTransition(pma.HMC(), [1, 2, 3])
+    assert not flat_coordinates(path, pma.Composition([walks, rest]), 4)
+    # What whole numbers alone do is no step of the others.
+    assert not flat_coordinates(path, pma.Composition([rest, pma.Gibbs([0], [(0, 1)])]), 4)
+    steps = pma.BlockTransition(pma.HMC(), [0])
+    assert flat_coordinates(path, pma.Composition([steps, pma.Gibbs([3], [(0, 1)])]), 4) == [0]

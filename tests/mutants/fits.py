@@ -156,9 +156,11 @@ ROWS: Rows = [
         "adaptation/flat_likelihood",
         "tests/adaptation/test_support.py",
         [
-            ("np.ptp(ratio) > _BY_STEPS", "np.ptp(ratio) > 0.0"),
-            ("np.ptp(ratio) > _BY_STEPS", "True"),
+            ("np.abs(change) <= _BY_STEPS", "np.abs(change) <= 0.0"),
+            ("np.abs(change) <= _BY_STEPS", "np.abs(change) <= -1.0"),
             ("for beta in (0.0, 1.0)", "for beta in (1.0, 1.0)"),
+            ("flat = moved & _has_no_slope", "flat = _has_no_slope"),
+            ("np.roll(position, 1, axis=0)", "position"),
         ],
     ),
     (

@@ -75,6 +75,32 @@ def test_flat_steps_move_by_random_walks_with_the_reason() -> None:
     assert "has flat steps" in attrs["notes"]
 
 
+def changes(count: int) -> tuple[pm.Model, float]:
+    """Series with a change in continuous time each: the likelihood has steps along the times."""
+    t = np.arange(20.0)
+    y = np.where(t < 7.5, 0.0, 1.5) + np.random.default_rng(8).normal(0, 0.5, 20)
+    with pm.Model() as model:
+        tau = pm.Uniform("tau", 0, 20, shape=(count, 1))
+        before, after = (pm.Normal(name, 0, 2, shape=(count, 1)) for name in ("before", "after"))
+        pm.Normal("y", pt.switch(t < tau, before, after), 0.5, observed=np.tile(y, (count, 1)))
+    sides = [np.column_stack([t < cut, t >= cut]).astype(float) for cut in t + 0.5]
+    cov = [0.25 * np.eye(20) + 4 * side @ side.T for side in sides]
+    terms = [stats.multivariate_normal(np.zeros(20), each).logpdf(y) for each in cov]
+    return model, float(count * (np.logaddexp.reduce(terms) - np.log(20)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_steps_along_some_coordinates_are_walked(seed: int) -> None:
+    """With trajectories through the steps a move took 200,000 evaluations."""
+    model, exact = changes(4)
+    idata = run(model, seed)
+    assert_right(idata, exact)
+    attrs = group(idata, "evidence").attrs
+    assert attrs["transition"] == "HMC, RandomWalkMetropolis"
+    assert "Random walks move 'tau'; gradients move the others" in attrs["notes"]
+
+
 @pytest.mark.slow
 def test_a_transition_that_is_asked_for_is_kept() -> None:
     model, exact = boxes(0.7)

@@ -8,9 +8,10 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.pipeline.choose_transition import choose_transition
+from pymc_anneal.pipeline.choose_transition import choose_transition, walk_along_steps
 from tests.model.discrete_model import discrete_model
 from tests.problems import (
     Problem,
@@ -136,6 +137,37 @@ class TestChooseTransition:
     def test_a_kernel_that_does_not_move_them_is_refused(self, kernel, message: str) -> None:
         with pytest.raises(TypeError, match=message):
             choose_transition(kernel, discrete_model())
+
+
+class TestWalkAlongSteps:
+    def test_only_coordinates_with_steps_walk(self) -> None:
+        model = discrete_model()
+        kernel = pma.default_transition(model=model)
+        compiled, (rest, walk, *others) = _walks(kernel, [4])
+        assert (rest.kernel, rest.coordinates) == (pma.HMC(), (0,))
+        assert (walk.kernel, walk.coordinates) == (pma.RandomWalkMetropolis(), (4,))
+        assert others == list(kernel.parts[1:])
+        (name,) = [v.name for v in compiled.variables if 4 in range(v.start, v.stop)]
+        assert f"Random walks move '{name}'" in compiled.notes[-1]
+        assert compiled.derivatives == model.derivatives
+
+    def test_without_a_slope_anywhere_the_model_has_no_gradient(self) -> None:
+        kernel = pma.default_transition(model=discrete_model())
+        compiled, (walk, *_) = _walks(kernel, [0, 4])
+        assert (walk.kernel, walk.coordinates) == (pma.RandomWalkMetropolis(), (0, 4))
+        assert compiled.derivatives.order == 0
+
+    def test_blocks_without_a_step_stay_and_those_of_steps_alone_walk(self) -> None:
+        kernel = pma.Composition([pma.BlockTransition(pma.MALA(), [j]) for j in (0, 4)])
+        _, parts = _walks(kernel, [0])
+        walk = pma.BlockTransition(pma.RandomWalkMetropolis(), [0])
+        assert parts == (walk, kernel.parts[1])
+
+
+def _walks(kernel: pma.Transition, coordinates: list[int]):
+    error = FlatLikelihoodError("Flat.", coordinates)
+    found, chosen = walk_along_steps(discrete_model(), kernel, error)
+    return found, chosen.parts
 
 
 # Small enough for even weights after one step.

@@ -10,7 +10,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.model.sum_out import SummedModel, sum_out
-from pymc_anneal.pipeline.settings import resolve_discrete
+from pymc_anneal.pipeline.settings import check_word
 from tests.model.summed_models import magnet
 
 SETTINGS = {"random_seed": 1, "progressbar": False}
@@ -112,4 +112,4 @@ def test_nothing_is_left_to_anneal() -> None:
 
 def test_an_unknown_value() -> None:
     with pytest.raises(ValueError, match=r"`discrete` is 'sum'.*\"auto\".*\"sample\""):
-        resolve_discrete("sum")
+        check_word("discrete", "sum")

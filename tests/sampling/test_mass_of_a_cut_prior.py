@@ -37,7 +37,7 @@ def log_evidence(mean: np.ndarray = MEAN) -> float:
 def _few_draws():
     """Estimate the mass from a thousand draws, of which a tenth are ordered."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prior_draws, "_MASSBATCHES", 2)
+        patch.setattr(prior_draws, "_MASS_BATCHES", 2)
         patch.setattr(prior_draws, "_MOST_TIMES", 1)
         yield
 
