@@ -262,9 +262,10 @@ def describe_interruption(run: AnnealedRun, reverse_stopped: bool) -> str:
 
 
 def _notes(session: Session, stages: Stages) -> list[str]:
-    """Return the notes on the model and the plan; "" where there is none."""
+    """Return the notes on the model, the plan and the upper bound; "" where there is none."""
     plan = stages.forward.plan
-    return [session.target.attrs.get("notes", ""), plan.note if plan else ""]
+    upper = stages.reverse.note if stages.reverse else ""
+    return [session.target.attrs.get("notes", ""), plan.note if plan else "", upper]
 
 
 def _describe(trial: AnnealedRun) -> str:

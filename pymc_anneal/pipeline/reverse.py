@@ -90,20 +90,20 @@ class Reverse:
         }
 
     @property
-    def doubts(self) -> list[str]:
-        """Signs that the estimate is wrong."""
-        return [*self._doubt_tail(), *self._doubt_agreement()]
-
-    def _doubt_tail(self) -> list[str]:
+    def note(self) -> str:
+        """What the upper bound rests on, if it is little; "" otherwise."""
         k = weight_pareto_k(-self.backward)
         if not k > MAX_PARETO_K:
-            return []
-        return [
+            return ""
+        return (
             f"Pareto k of the reverse weights is {k:.2f} (above {MAX_PARETO_K}): a few "
-            "trajectories determine the upper bound; take more steps"
-        ]
+            "trajectories determine the upper bound, which more steps would lower. The estimate "
+            "from both directions does not rest on them."
+        )
 
-    def _doubt_agreement(self) -> list[str]:
+    @property
+    def doubts(self) -> list[str]:
+        """Signs that the estimate is wrong."""
         conflict = self._conflict()
         if not conflict:
             return []

@@ -342,7 +342,7 @@ def _agreement(a: np.ndarray, b: np.ndarray, reverse_ess: float, forward_ess: fl
         return Verdict(
             "do not trust", (f"they contradict each other by {score:.1f} standard errors",)
         )
-    if reweighting_p_value(a, b, reverse_ess, forward_ess, at_target=True) < _REWEIGHTING_LEVEL:
+    if reweighting_p_value(a, b, reverse_ess, forward_ess) < _REWEIGHTING_LEVEL:
         return Verdict("do not trust", ("one leaves out a part of what the other one samples",))
     return _FINE
 

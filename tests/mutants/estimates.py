@@ -272,6 +272,7 @@ ROWS: Rows = [
             ("forward.transition.reversal()", "forward.transition"),
             ("log_reference - run.log_weight", "log_reference + run.log_weight"),
             ("-ais(-self.backward).log_evidence", "ais(self.backward).log_evidence"),
+            ("if not k > MAX_PARETO_K:", "if k > MAX_PARETO_K:"),
         ],
     ),
     (

@@ -20,9 +20,11 @@ import pymc_anneal as pma
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.annealing.loop import run_block
 from pymc_anneal.base.arviz_compat import container, group, has_group
+from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.execution.blocks import anneal
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.pipeline import run
+from pymc_anneal.pipeline.reverse import Reverse
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.results.container import dataset
 from tests.cases import (
@@ -141,6 +143,18 @@ def sample_nuts(model: pm.Model):
         random_seed=1,
         compute_convergence_checks=False,
     )
+
+
+@pytest.mark.parametrize("tail", [1.0, 0.2])
+def test_a_rough_upper_bound_is_a_note_and_no_doubt(tail: float) -> None:
+    """Weights ``e^-b`` with a Pareto tail of this index; Bennett's ratio bounds them."""
+    rng = np.random.default_rng(1)
+    b = -tail * rng.exponential(size=(4, 500))
+    # As e^a has to weight it for b to be a draw of the target.
+    a = rng.choice(b.ravel(), (4, 500), p=np.exp(-b).ravel() / np.exp(-b).sum())
+    reverse = Reverse(a, b, None, bar(a, b), "")
+    assert not reverse.doubts
+    assert ("Pareto k" in reverse.note) == (tail > 0.7)
 
 
 class TestSampleAis:
