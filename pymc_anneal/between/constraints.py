@@ -166,6 +166,8 @@ def compile_slack(
     ------
     ValueError
         The constraint uses a variable that the model lacks, or returns no slack.
+    TypeError
+        It returns booleans.
     """
     model = compiled.model
     variables = [v for v in model.unobserved_RVs if v.name not in compiled._constrain.left_out]
@@ -177,11 +179,16 @@ def compile_slack(
         return jnp.ravel(jnp.asarray(constraint(dict(zip(names, values, strict=True)))))
 
     try:
-        shape = jax.eval_shape(slack, np.zeros(compiled.ndim)).shape
+        found = jax.eval_shape(slack, np.zeros(compiled.ndim))
     except KeyError as error:
         raise ValueError(
             f"The constraint uses variable {error}, which is not one of the model's: {names}."
         ) from error
-    if shape[0] == 0:
+    if found.dtype == bool:
+        raise TypeError(
+            "The constraint returns whether it holds, expected by how much: numbers that are "
+            "positive inside of the region, `x - y` for `x > y`."
+        )
+    if found.shape[0] == 0:
         raise ValueError("The constraint returns no slack, expected at least one inequality.")
     return slack

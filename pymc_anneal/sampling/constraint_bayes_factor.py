@@ -94,6 +94,8 @@ def constraint_bayes_factor(
     ValueError
         The constraint uses an unknown variable; the given prior mass is positive or not a number;
         or the draws are not of this model.
+    TypeError
+        The constraint returns booleans instead of slacks.
     NotImplementedError
         The model has discrete variables.
 

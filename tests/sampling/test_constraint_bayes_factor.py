@@ -231,6 +231,10 @@ class TestRefused:
         with pytest.raises(ValueError, match="at most 0"):
             self.find(pma.Increasing("mu"), log_prior_mass=0.5)
 
+    def test_whether_instead_of_by_how_much(self) -> None:
+        with pytest.raises(TypeError, match=r"returns whether it holds, expected by how much"):
+            self.find(lambda values: values["mu"][0] > values["mu"][1])
+
     def test_a_single_entry(self) -> None:
         with pytest.raises(ValueError, match="no slack"):
             self.find(pma.Increasing("mu", order=[1]))
