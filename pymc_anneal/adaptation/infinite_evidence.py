@@ -8,8 +8,12 @@ mass at a distance ``t`` along coordinate ``j``, by Laplace's method in the othe
 
 has to fall in a direction in which the evidence is finite. In PyMC's unconstrained space ``t`` is
 the logarithm of a scale, or the log odds of a bounded variable. It is looked at where particles
-have run far beyond the draws of the prior.
+have run far beyond the draws of the prior. Mass that grows there may have a top still farther away,
+if the data are: it is looked at in doubled distances, until numbers of the next rounding have
+another density.
 """
+
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -29,9 +33,12 @@ _BEYOND = 5.0
 # draws: mass grows inside of the prior wherever the data are there.
 _DISTANCES = np.linspace(8.0, 28.0, 6)
 # Slope of log M, per unit of t, above which it does not fall. Prior densities that are finite or
-# infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1. Nor may the
-# slope fall by as much: data that are far away, or a normal prior of the logarithm, bend it.
+# infinite at zero fall with 1 or less: that of a gamma variable of shape 0.1 with 0.1.
 _LEAST_SLOPE = -0.02
+# How far beyond these it may fall yet: to a billion scales of the prior.
+_LATER = 28.0 * 2.0 ** np.arange(25)
+# Difference of the log density at neighbouring numbers that shows no fall, in nats.
+_ROUNDING = 1.0
 # Dimensions in which Hessians take little time.
 _MAX_DIMENSIONS = 64
 # Newton steps to the maximum at one distance, halvings of each, and the gain at which they end.
@@ -86,13 +93,13 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
         # Among the particles there, the nearest to the ridge: the others have not arrived.
         top = position[(sign * position[:, j]).argmax()]
         places = _places(sign * reference[:, j], unit[j])
-        ridge = _follow(path, top, j, sign * places)
-        if ridge is None:
+        ridge = list(_follow(path, top, j, sign * places))
+        if len(ridge) < len(places):
             continue
-        log_mass, last = ridge
-        slope = np.diff(log_mass) / np.diff(_DISTANCES)  # of the mass for a unit
-        if (slope[1:] > _LEAST_SLOPE).all() and slope[-1] - slope[-2] > _LEAST_SLOPE:
-            raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), last)
+        slope = np.diff([value for _, value in ridge]) / np.diff(_DISTANCES)  # by the unit
+        later = sign * (places[-1] + unit[j] * _LATER)
+        if (slope[1:] > _LEAST_SLOPE).all() and not _falls(path, *ridge[-1], j, later):
+            raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), ridge[-1][0])
 
 
 def _places(reference: np.ndarray, unit: float) -> np.ndarray:
@@ -114,21 +121,31 @@ def _runaways(
 
 
 def _follow(
-    path: Path, top: np.ndarray, coordinate: int, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the log mass at places along a coordinate, and the last position.
+    path: Path, x: np.ndarray, coordinate: int, places: np.ndarray
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield the position and the log mass of the ridge at places along a coordinate.
 
-    None if the density given the coordinate has no maximum that Newton's method finds.
+    It ends where the density given the coordinate has no maximum that Newton's method finds.
     """
-    x, log_mass = top.copy(), []
+    others = np.delete(np.arange(len(x)), coordinate)
     for place in places:
-        x[coordinate] = place
-        found = _maximise(path, x, np.delete(np.arange(len(x)), coordinate))
+        found = _maximise(path, np.where(np.arange(len(x)) == coordinate, place, x), others)
         if found is None:
-            return None
-        x, value = found
-        log_mass.append(value)
-    return np.array(log_mass), x
+            return
+        x = found[0]
+        yield found
+
+
+def _falls(path: Path, x: np.ndarray, mass: float, coordinate: int, places: np.ndarray) -> bool:
+    """Whether the log mass falls at later places, as far as numbers show it."""
+    for top, value in _follow(path, x, coordinate, places):
+        near = [float(_expand(path, np.nextafter(top, side))[0]) for side in (-np.inf, np.inf)]
+        if not np.ptp(near) < _ROUNDING:
+            return False
+        if value < mass:
+            return True
+        mass = value
+    return False
 
 
 def _maximise(path: Path, start: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, float] | None:

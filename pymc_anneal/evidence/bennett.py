@@ -192,10 +192,9 @@ def reweighting_p_value(
         p-value of a Kolmogorov-Smirnov test with effective sample sizes.
     """
     a, b = np.ravel(log_forward), np.ravel(log_reverse)
-    share = 1.0 if forward_ess is None else forward_ess / a.size
-    forward = _WeightedSample.of(a, a, share)
-    share = 1.0 if reverse_ess is None else reverse_ess / b.size
-    return _ks_p_value(forward, _WeightedSample.of(b, np.zeros(b.shape), share))
+    forward = _WeightedSample.of(a, a, (forward_ess or a.size) / a.size)
+    reverse = _WeightedSample.of(b, np.zeros(b.shape), (reverse_ess or b.size) / b.size)
+    return _ks_p_value(forward, reverse)
 
 
 class _WeightedSample(NamedTuple):

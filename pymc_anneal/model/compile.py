@@ -28,7 +28,7 @@ from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.branches import Branches
-from pymc_anneal.model.derivatives import NO_GRADIENT, Derivatives
+from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.location_scale_transform import non_centred
@@ -141,13 +141,6 @@ class CompiledModel:
     def rejecting_nan(self) -> "CompiledModel":
         """The model whose likelihood is zero where its log likelihood is NaN."""
         return replace(self, log_terms=rejecting_nan(self.log_terms))
-
-    def without_gradient(self, reason: str) -> "CompiledModel":
-        """Return the model as one without gradients, which are of no use, with the reason."""
-        note = f"{reason} It has flat steps: the model runs as one without gradients."
-        return replace(
-            self, derivatives=Derivatives(NO_GRADIENT, reason), notes=(*self.notes, note)
-        )
 
     @double_precision
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from pymc_anneal.base.arguments import resolve
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
+from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH, Derivatives
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.separate_terms import SeparateTerms, is_long, separate_terms
 from pymc_anneal.model.variables import FreeVariable
@@ -155,12 +155,14 @@ def walk_along_steps(
     The other coordinates move by gradients as before; where there are none, the model runs as one
     without gradients.
     """
-    flat = set(error.coordinates)
+    flat, reason = set(error.coordinates), str(error)
     if flat >= set(_coordinates(v for v in compiled.variables if not v.discrete)):
-        compiled = compiled.without_gradient(str(error))
+        note = f"{reason} The model runs as one without gradients."
+        missing = Derivatives(NO_GRADIENT, reason)
+        compiled = replace(compiled, derivatives=missing, notes=(*compiled.notes, note))
         return compiled, choose_transition("auto", compiled)
     names = [v.name for v in compiled.variables if not flat.isdisjoint(_coordinates([v]))]
-    note = f"{error} Random walks move {', '.join(map(repr, names))}; gradients move the others."
+    note = f"{reason} Random walks move {', '.join(map(repr, names))}; gradients move the others."
     parts = [block for part in transition.parts for block in _split(part, flat, compiled.ndim)]
     return replace(compiled, notes=(*compiled.notes, note)), Composition(parts)
 

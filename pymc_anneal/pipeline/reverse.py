@@ -96,9 +96,8 @@ class Reverse:
         if not k > MAX_PARETO_K:
             return ""
         return (
-            f"Pareto k of the reverse weights is {k:.2f} (above {MAX_PARETO_K}): a few "
-            "trajectories determine the upper bound, which more steps would lower. The estimate "
-            "from both directions does not rest on them."
+            f"Pareto k of the reverse weights is {k:.2f} (above {MAX_PARETO_K}): a few trajectories"
+            " determine the upper bound (more steps would lower it), though not the estimate."
         )
 
     @property

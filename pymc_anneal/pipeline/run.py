@@ -129,10 +129,8 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
         return _run_model(session, target, options)
     except FlatLikelihoodError as error:
         compiled, kernel = walk_along_steps(target.compiled, options.transition, error)
-        target = replace(target, compiled=compiled)
-        return run_model(
-            replace(session, target=target), target, replace(options, transition=kernel)
-        )
+        target, options = replace(target, compiled=compiled), replace(options, transition=kernel)
+        return run_model(replace(session, target=target), target, options)
 
 
 def _run_model(session: Session, target: ModelTarget, options: Options) -> Stages:

@@ -56,7 +56,7 @@ def test_mass_that_falls_is_finite() -> None:
 
 
 def test_a_mode_far_beyond_the_prior_is_finite() -> None:
-    """The mass grows all the way to data that are a million prior scales away, and bends."""
+    """The mass grows all the way to data that are a million prior scales away."""
 
     def terms(x: jax.Array) -> LogTerms:
         return LogTerms(-jnp.log1p(x**2).sum(), -0.5 * jnp.square(x - 1e6).sum())
@@ -66,12 +66,35 @@ def test_a_mode_far_beyond_the_prior_is_finite() -> None:
     check_finite_evidence(pma.GeometricPath(terms), reference, particles)
 
 
+FAR = {
+    "cube of the data": lambda x: -(x**2) / 2 - (x**3 / 1e3 - 64) ** 2 / 2,
+    "Laplace": lambda x: -jnp.abs(x) - 2 * jnp.abs(x - 60),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_a_mode_beyond_all_places_is_finite(name: str) -> None:
+    """The mass grows along all of them, ever faster or by the same for each unit."""
+    path = pma.GeometricPath(lambda x: LogTerms(jnp.zeros(()), FAR[name](x[0]) - x[1] ** 2 / 2))
+    rng = np.random.default_rng(5)
+    reference, particles = rng.normal(size=(2, 50, 2)) + [[[0, 0]], [[45, 0]]]
+    check_finite_evidence(path, reference, particles)
+
+
+def test_mass_that_grows_ever_faster_is_infinite() -> None:
+    path = pma.GeometricPath(lambda x: LogTerms(-0.5 * x[0] ** 2, x[0] ** 2))
+    reference, particles = np.random.default_rng(6).normal(size=(2, 50, 1)) + [[[0]], [[45]]]
+    with pytest.raises(InfiniteEvidenceError):
+        check_finite_evidence(path, reference, particles)
+
+
 def test_only_particles_far_from_the_draws_are_looked_at() -> None:
     check(path(0.0), log_scale=-3.0)
 
 
-def test_places_are_beyond_all_draws() -> None:
+def test_places_are_beyond_all_draws(monkeypatch) -> None:
     """Mass that grows up to a mode beyond most draws of a skewed prior, and falls after it."""
+    monkeypatch.setattr(infinite_evidence, "_LATER", np.zeros(0))
     path = pma.GeometricPath(lambda x: LogTerms(-0.1 * jnp.abs(x[0]), -0.9 * jnp.abs(x[0] - 35)))
     rng = np.random.default_rng(4)
     reference = np.append(rng.normal(size=200), 40.0)[:, None]
@@ -106,5 +129,6 @@ class TestSeparation:
         """The twin: within three standard deviations of the prior, it says that it is infinite."""
         monkeypatch.setattr(infinite_evidence, "_places", lambda draws, unit: _DISTANCES)
         monkeypatch.setattr(infinite_evidence, "_UNIT", np.inf)
+        monkeypatch.setattr(infinite_evidence, "_LATER", np.zeros(0))
         with pytest.raises(InfiniteEvidenceError):
             check_finite_evidence(self.path(), *self.particles(70.0))

@@ -169,7 +169,9 @@ ROWS: Rows = [
         [
             ("value - log_volume", "value"),
             ("_LEAST_SLOPE = -0.02", "_LEAST_SLOPE = -2.0"),
-            (" and slope[-1] - slope[-2] > _LEAST_SLOPE", ""),
+            ("if value < mass:", "if value > mass:"),
+            ("_ROUNDING = 1.0", "_ROUNDING = np.inf"),
+            ("np.arange(25)", "np.arange(0)"),
             ("reference.max() - middle, _DISTANCES[0]", "_DISTANCES[0], 0.0"),
             ("np.log(unit).sum() + 0.5", "0.5"),
         ],

@@ -72,7 +72,7 @@ def test_flat_steps_move_by_random_walks_with_the_reason() -> None:
     assert_right(idata, float(np.log(1 - one + np.exp(3) * (one - two) + np.exp(2) * two)))
     attrs = group(idata, "evidence").attrs
     assert attrs["transition"] == "RandomWalkMetropolis"
-    assert "has flat steps" in attrs["notes"]
+    assert "has steps along 1 of 1 coordinates" in attrs["notes"]
 
 
 def changes(count: int) -> tuple[pm.Model, float]:
