@@ -1,13 +1,11 @@
 """Likelihoods of flat steps, whose gradient is zero wherever they have one.
 
-A likelihood of comparisons, roundings and hard bounds is constant along small moves and jumps at
-some of the larger ones, in all coordinates or in some: places of changes, edges. A trajectory of
-gradients meets the jumps without a warning and is rejected as a whole: on a staircase in eight
-dimensions a move of HMC took 110,000 evaluations.
-
-Such coordinates are recognised at draws of the reference: the gradient of the log likelihood, the
-difference of the gradients at both ends of the path, is zero along them at all draws, while the log
-likelihood differs if they take the values of another draw.
+A likelihood of comparisons and roundings is constant along small moves and jumps at some of the
+larger ones, in all coordinates or in some: places of changes, edges. Trajectories of gradients meet
+the jumps without a warning: on a staircase in eight dimensions a move of HMC took 110,000
+evaluations. Such coordinates are recognised at draws of the reference: the gradient of the log
+likelihood, the difference of the gradients at both ends of the path, is zero along them at all
+draws, while the log likelihood differs if they take the values of another draw.
 """
 
 from collections.abc import Sequence

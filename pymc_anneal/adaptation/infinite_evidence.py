@@ -8,9 +8,8 @@ mass at a distance ``t`` along coordinate ``j``, by Laplace's method in the othe
 
 has to fall in a direction in which the evidence is finite. In PyMC's unconstrained space ``t`` is
 the logarithm of a scale, or the log odds of a bounded variable. It is looked at where particles
-have run far beyond the draws of the prior. Mass that grows there may have a top still farther away,
-if the data are: it is looked at in doubled distances, until numbers of the next rounding have
-another density.
+have run far beyond the draws of the prior, and, if it grows there, in doubled distances: data may
+be far away. These end where neighbouring numbers have another density.
 """
 
 from collections.abc import Iterator

@@ -174,10 +174,8 @@ def reweighting_p_value(
     which solves for ``Z``, the comparison sees a part of the target that no forward run has
     reached, or from which no reverse run starts: the bulk of one sample then lies outside of the
     other. The share of the weight beyond the largest weight of a sample, which is about the share
-    of that weight itself, counts as no difference.
-
-    The relation in the other direction, of ``a`` and ``b`` under ``e^-b``, is not tested: it sees
-    parts of the reference that no reverse run reaches, which hold next to nothing of the target.
+    of that weight itself, counts as no difference. Nor do parts of the reference that no reverse
+    run reaches, which hold next to nothing of the target.
 
     Parameters
     ----------

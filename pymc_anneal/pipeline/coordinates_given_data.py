@@ -40,6 +40,8 @@ _ONE_STEP = 1.0
 # Multiplications of a map that may be evaluated for moves; larger ones serve runs of one step. The
 # density of a model takes a few thousand to a hundred thousand.
 _MOST_WORK = 150_000
+# Acceptance below which these have not found a step size.
+_LEAST_ACCEPTED = 0.5
 # Rounds of tuning, half of the usual number: the particles are where they belong.
 _ROUNDS = 2
 
@@ -98,6 +100,8 @@ def given_data(
             tuned = session.rescale_at_target(*found)
         else:
             tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
+            if tuned.accept_rate[-1] < _LEAST_ACCEPTED:
+                return None
     return chosen, candidate.with_pilot(tuned)
 
 

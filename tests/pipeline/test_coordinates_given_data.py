@@ -113,6 +113,29 @@ def test_posteriors_near_to_normal_keep_their_coordinates(monkeypatch) -> None:
     assert pma.log_evidence(result).verdict.trusted
 
 
+def differences(pairs: int) -> tuple[pm.Model, float]:
+    """Differences of exponentials: the larger they are, the narrower the posterior."""
+    with pm.Model() as model:
+        a, b = (pm.Normal(name, 0, 2, shape=pairs) for name in "ab")
+        pm.Normal("y", pm.math.exp(a) - pm.math.exp(b), 0.1, observed=np.zeros(pairs))
+    grid = np.linspace(-9, 9, 6001)
+    prior = stats.norm(0, 2).pdf(grid)
+    mass = [(prior * stats.norm(0, 0.1).pdf(np.exp(a) - np.exp(grid))).sum() for a in grid]
+    step = grid[1] - grid[0]
+    return model, float(pairs * np.log((prior * mass).sum() * step**2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3])
+def test_coordinates_in_which_no_step_size_is_found_are_not_taken(seed: int) -> None:
+    """Of the first seed, one move there took 37,000 gradients: the run had no end."""
+    model, exact = differences(4)
+    idata = pma.sample_ais(model=model, random_seed=seed, progressbar=False, warnings=False)
+    found = pma.log_evidence(idata)
+    assert abs(found.log_evidence - exact) < 4 * found.mcse
+    assert float(idata["evidence"]["evaluations"]) < 3e7
+
+
 @pytest.mark.parametrize(
     ("work", "distance", "limit"), [(1000, 10.0, 5.0), (1000, 4.0, 3.0), (1_000_000, 100.0, 1.0)]
 )
