@@ -5,11 +5,12 @@ pilot its evaluations are compared with those for which there is time,
 
     (60 max_minutes - seconds passed) / seconds of an evaluation,
 
-and the plan of the counted run is cut to what the pilots leave. For a model in JAX, whose pilots
-are short, `max_minutes` is the budget of the counted run alone.
+and the plan of the counted run is cut to what the pilots leave. For a model in JAX `max_minutes` is
+the budget of the counted run alone, as its pilots are short; one that is not is compared likewise,
+by the time that its evaluations have taken.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from pymc_anneal.base.progress import PilotProgress
 
 # Seconds of a search for a region of non-zero likelihood.
 _SEARCH_SECONDS = 30.0
+# Seconds from which on the pilot of a model in JAX is long; before, it is mostly compiled.
+_LONG_PILOT = 60.0
 # A plan cut to the time that is left may take this much longer before it is worth a warning.
 _SLACK = 1.1
 
@@ -60,6 +63,12 @@ class CallBudget:
             return np.inf
         return min(_SEARCH_SECONDS, self.counted_seconds) / self.seconds_per_evaluation
 
+    def paced(self, evaluations: int, seconds: float) -> "CallBudget":
+        """Return the budget of a model in JAX whose pilot has taken long for its evaluations."""
+        if self.seconds_per_evaluation is not None or seconds < _LONG_PILOT or not evaluations:
+            return self
+        return replace(self, seconds_per_evaluation=seconds / evaluations)
+
     def check_pilot(self, name: str, progress: PilotProgress) -> None:
         """Raise if there is no time for the next temperature of a pilot.
 
@@ -71,13 +80,14 @@ class CallBudget:
         if progress.next_evaluations <= self.evaluations:
             return
         raise PilotTooLongError(
-            f"`max_minutes` is {self.max_minutes:g}, and an evaluation of the black box takes "
+            f"`max_minutes` is {self.max_minutes:g}, and an evaluation takes "
             f"{self.seconds_per_evaluation:.2g} s. The {name} is at beta = {progress.beta:.2g} "
             f"after {self.seconds_passed / 60:.1f} minutes; its next temperature takes "
             f"{progress.next_evaluations} evaluations, and there is time for "
-            f"{self.evaluations:.0f}. Allow more minutes, pass an `executor` whose workers share "
-            "the calls, let the black box take batches of points, or let `nested_evidence` "
-            "estimate the evidence, which takes fewer calls in a few dimensions.",
+            f"{self.evaluations:.0f}. Allow more minutes, or reparametrise: moves are long where "
+            "scales differ much. For a black box, pass an `executor` whose workers share the calls,"
+            " let it take batches of points, or let `nested_evidence` estimate the evidence, which "
+            "takes fewer calls in a few dimensions.",
             progress.evaluations,
         )
 

@@ -114,14 +114,7 @@ def default_transition(
 def choose_transition(
     transition: TransitionName | Transition, compiled: CompiledModel
 ) -> Transition:
-    """Return the transition of a run.
-
-    Parameters
-    ----------
-    transition
-        A name, or a kernel that moves the discrete variables too.
-    compiled
-        The model.
+    """Return the transition of a run: by name, or a kernel that moves discrete variables too.
 
     Raises
     ------

@@ -107,19 +107,6 @@ def run_model(session: Session, target: ModelTarget, options: Options) -> Stages
 
     Along flat steps of the likelihood there is no gradient to move by: random walks take its place.
 
-    Parameters
-    ----------
-    session
-        Settings, seeds, where to run.
-    target
-        The model.
-    options
-        What it moves by, where it starts, and along which path.
-
-    Returns
-    -------
-    Stages
-
     Raises
     ------
     ValueError

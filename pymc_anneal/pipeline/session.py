@@ -193,11 +193,12 @@ class Session:
         def compute() -> Pilot:
             seed_start, seed_run = seed_sequence(seed).spawn(2)
             position = candidate.draw_reference(seed_start, particles)
-            bar = self.display.add_bar(name)
+            bar, begin = self.display.add_bar(name), self.log.seconds
 
             def report(progress: PilotProgress) -> None:
                 bar.show(progress)
-                self.call_budget.check_pilot(name.lower(), progress)
+                budget = self.call_budget.paced(progress.evaluations, self.log.seconds - begin)
+                budget.check_pilot(name.lower(), progress)
 
             whole = any(part.moves_integers for part in transition.parts)
             return run_pilot(

@@ -144,7 +144,7 @@ def sample_ais(
         chain in one block. The estimate stays unbiased, and its error is the spread of the
         populations. Resampling helps if there are too few steps for even weights.
     max_minutes : float
-        Budget of the counted run; with a black box, of the whole run, and a survey or pilot without
+        Budget of the counted run; with a black box, of the whole run. A survey or pilot without
         time for its next temperature raises an error. A plan predicted to take longer is cut to it
         (fewer extra particles, then fewer steps; ``notes`` says from what to what); the verdict
         says if the error suffers. If it cuts, the result depends on the machine's speed as well as

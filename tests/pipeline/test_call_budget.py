@@ -15,6 +15,7 @@ from pytensor.graph.op import Op
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation.pilot import PilotTooLongError
 from pymc_anneal.annealing import loop
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.execution import checkpoint
@@ -139,6 +140,17 @@ def test_a_plan_that_fills_the_budget_is_no_overrun() -> None:
 def test_models_in_jax_spend_it_on_the_counted_run() -> None:
     assert CallBudget(20.0, 600.0, None).counted_seconds == 1200
     assert CallBudget(20.0, 600.0, 0.0).counted_seconds == 600
+
+
+def test_a_long_pilot_of_a_model_in_jax_is_timed() -> None:
+    budget = CallBudget(20.0, 600.0, None)
+    assert budget.paced(1000, 59.0) == budget.paced(0, 600.0) == budget
+    paced = budget.paced(1000, 100.0)
+    assert paced.evaluations == pytest.approx(6000)
+    paced.check_pilot("pilot", PilotProgress(0.1, 0.0, 1, 0.5, 1000, 5999))
+    with pytest.raises(PilotTooLongError, match=r"evaluation takes 0.1 s. The pilot is at beta"):
+        paced.check_pilot("pilot", PilotProgress(0.1, 0.0, 1, 0.5, 1000, 6001))
+    assert CallBudget(20.0, 600.0, 0.5).paced(1000, 100.0).seconds_per_evaluation == 0.5
 
 
 def test_the_last_temperature_needs_no_time() -> None:
