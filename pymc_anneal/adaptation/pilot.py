@@ -129,6 +129,11 @@ class Pilot:
         """Length of the path, ``Lambda = sum sqrt(D)``."""
         return float(np.sqrt(self.discrepancy).sum())
 
+    def has_step_size(self, transition: Transition) -> bool:
+        """Whether moves of a transition by gradients are accepted half as often as wanted."""
+        wanted = [p.tuning.target_accept for p in transition.parts if p.tuning.uses_gradient]
+        return not wanted or bool(self.accept_rate[-1] >= max(wanted) / 2)
+
     @property
     def log_z_mcse(self) -> float:
         """Rough standard error of ``log_z``: increments of the steps, inflated by the mixing.

@@ -40,8 +40,6 @@ _ONE_STEP = 1.0
 # Multiplications of a map that may be evaluated for moves; larger ones serve runs of one step. The
 # density of a model takes a few thousand to a hundred thousand.
 _MOST_WORK = 150_000
-# Acceptance below which these have not found a step size.
-_LEAST_ACCEPTED = 0.5
 # Rounds of tuning, half of the usual number: the particles are where they belong.
 _ROUNDS = 2
 
@@ -100,7 +98,7 @@ def given_data(
             tuned = session.rescale_at_target(*found)
         else:
             tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
-            if tuned.accept_rate[-1] < _LEAST_ACCEPTED:
+            if not tuned.has_step_size(transition):
                 return None
     return chosen, candidate.with_pilot(tuned)
 

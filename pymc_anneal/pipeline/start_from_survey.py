@@ -1,9 +1,9 @@
 """Starts from a survey: coordinates and a mixture fitted to its particles, or the prior.
 
-A trajectory of gradients that ends where the likelihood is zero is rejected, and shorter steps do
-not help: the gradient does not show the edge. Where a survey has met such a region and its moves
-have become long, a second survey moves by a random walk, and the cheaper of both goes on, by the
-predicted cost of the run.
+A trajectory of gradients that ends behind an edge, where the likelihood is zero or much smaller, is
+rejected, and shorter steps do not help: the gradient does not show the edge. Where a survey has met
+such a region, or found no step size, and its moves have become long, a second survey moves by a
+random walk, and the cheaper of both goes on, by the predicted cost of the run.
 """
 
 from dataclasses import replace
@@ -52,8 +52,8 @@ def _walk_at_edges(
 ) -> tuple[PilotedRun, Transition]:
     """Return a survey and its transition, by a random walk if that is cheaper at hard edges."""
     pilot = surveyed.pilot
-    edged = pilot.inside <= (1 - _LEAST_ZERO) * pilot.drawn and pilot.cost[-1] >= _LONG
-    if not (edged and session.settings.free_transition):
+    edged = pilot.inside <= (1 - _LEAST_ZERO) * pilot.drawn or not pilot.has_step_size(transition)
+    if not (edged and pilot.cost[-1] >= _LONG and session.settings.free_transition):
         return surveyed, transition
     walk = default_transition("random_walk", model=target.compiled)
     (seed,) = session.seeds.transition.spawn(1)

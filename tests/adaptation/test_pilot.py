@@ -56,6 +56,15 @@ class TestPath:
         made = replace(pilot, discrepancy=np.log([2.0, 3.0, 2.0]), tau=np.array([4.0, 1.0, 0.5]))
         assert made.log_z_mcse == pytest.approx(np.sqrt((4 + 2 + 1) / PARTICLES))
 
+    @pytest.mark.parametrize(("accepted", "found"), [(0.5, True), (0.45, False)])
+    def test_a_step_size_is_found(self, pilot: Pilot, accepted: float, found: bool) -> None:
+        made = replace(pilot, accept_rate=np.array([0.9, accepted]))
+        assert made.has_step_size(pma.HMC(target_accept=0.92)) is found
+        # A part that moves without gradients says nothing.
+        walk = pma.BlockTransition(pma.RandomWalkMetropolis(), [0])
+        assert made.has_step_size(pma.Composition([walk, pma.HMC(target_accept=0.92)])) is found
+        assert made.has_step_size(walk)
+
     def test_log_evidence_is_near(self, pilot: Pilot) -> None:
         exact = normal_evidence(1, 1.0, 3.0, 0.5)
         assert 0 < pilot.log_z_mcse < 0.3

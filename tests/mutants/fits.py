@@ -360,6 +360,7 @@ ROWS: Rows = [
         [
             ("log_z += step.log_mean", "log_z = step.log_mean"),
             ("np.sqrt(self.discrepancy).sum()", "np.sqrt(self.discrepancy.sum())"),
+            ("max(wanted) / 2", "max(wanted)"),
             ("log_reference_mass=start.log_mass", "log_reference_mass=0.0"),
             ("transition=by_temperature(betas[1:], tuners)", "transition=by_temperature(betas[:-1], tuners)"),
             ("increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)", "increments = np.expm1(self.discrepancy)"),

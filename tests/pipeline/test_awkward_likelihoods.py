@@ -146,6 +146,20 @@ def test_a_small_ball_inside_of_a_large_one(seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_trajectories_that_run_over_cliffs_give_way_to_walks() -> None:
+    """Angles beside the cut of the arc tangent, where the likelihood falls by 1,900 nats."""
+    count, y = 4, 3.0
+    with pm.Model() as model:
+        up, right = (pm.Normal(name, 0, 3, shape=count) for name in ("up", "right"))
+        pm.Normal("y", pt.arctan2(up, right), 0.1, observed=np.full(count, y))
+    idata = run(model, 11)
+    inside = stats.norm(y, 0.1)  # of the angle, which is uniform
+    assert_right(idata, count * float(np.log((inside.cdf(np.pi) - inside.cdf(-np.pi)) / 2 / np.pi)))
+    assert group(idata, "evidence").attrs["transition"] == "RandomWalkMetropolis"
+    assert float(group(idata, "evidence")["evaluations"]) < 3e7
+
+
+@pytest.mark.slow
 def test_trajectories_that_run_into_edges_give_way_to_walks() -> None:
     """Uniform data between unknown ends: without a random walk a move takes thousands."""
     y = np.random.default_rng(2).uniform(-3, 4, size=(4, 5))
