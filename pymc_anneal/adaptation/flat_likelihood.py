@@ -59,6 +59,8 @@ def check_not_flat(
         The log likelihood varies along coordinates in which it has no gradient at any draw.
     """
     moved = _moved_by_gradients(transition, position.shape[1])
+    if not moved.any():  # and the density may have no gradient
+        return
     ratio = np.asarray(compare_ends(path, terms)[0])
     possible = np.isfinite(ratio)
     flat = moved & _has_no_slope(path, position[possible])

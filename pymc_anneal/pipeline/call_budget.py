@@ -19,7 +19,7 @@ from pymc_anneal.base.progress import PilotProgress
 
 # Seconds of a search for a region of non-zero likelihood.
 _SEARCH_SECONDS = 30.0
-# Seconds from which on the pilot of a model in JAX is long; before, it is mostly compiled.
+# Seconds from which on the pilot of a model in JAX is long.
 _LONG_PILOT = 60.0
 # A plan cut to the time that is left may take this much longer before it is worth a warning.
 _SLACK = 1.1
@@ -63,7 +63,7 @@ class CallBudget:
             return np.inf
         return min(_SEARCH_SECONDS, self.counted_seconds) / self.seconds_per_evaluation
 
-    def paced(self, evaluations: int, seconds: float) -> "CallBudget":
+    def paced(self, evaluations: float, seconds: float) -> "CallBudget":
         """Return the budget of a model in JAX whose pilot has taken long for its evaluations."""
         if self.seconds_per_evaluation is not None or seconds < _LONG_PILOT or not evaluations:
             return self

@@ -193,11 +193,13 @@ class Session:
         def compute() -> Pilot:
             seed_start, seed_run = seed_sequence(seed).spawn(2)
             position = candidate.draw_reference(seed_start, particles)
-            bar, begin = self.display.add_bar(name), self.log.seconds
+            bar, spent = self.display.add_bar(name), list[tuple[int, float]]()
 
             def report(progress: PilotProgress) -> None:
                 bar.show(progress)
-                budget = self.call_budget.paced(progress.evaluations, self.log.seconds - begin)
+                spent.append((progress.evaluations, self.log.seconds))
+                # From the second temperature on: the programs are compiled in the first.
+                budget = self.call_budget.paced(*np.subtract(spent[-1], spent[:2][-1]))
                 budget.check_pilot(name.lower(), progress)
 
             whole = any(part.moves_integers for part in transition.parts)

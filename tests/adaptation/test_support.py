@@ -115,6 +115,16 @@ def test_other_likelihoods_are_not_flat() -> None:
     assert not is_flat(path_where(9.0, -3.0), pma.HMC())
 
 
+def test_without_moves_by_gradients_none_are_taken() -> None:
+    def endless(x: jax.Array) -> LogTerms:  # by a loop that JAX does not differentiate
+        twice = jax.lax.while_loop(lambda v: v < 9.0, lambda v: 2 * v, jnp.abs(x[0]) + 1)
+        return LogTerms(-0.5 * x[0] ** 2, twice)
+
+    assert not is_flat(pma.GeometricPath(endless), pma.RandomWalkMetropolis())
+    with pytest.raises(ValueError, match="Reverse-mode"):
+        is_flat(pma.GeometricPath(endless), pma.HMC())
+
+
 def step_in_time(x: jax.Array) -> LogTerms:
     """A change from x1 to x2 at x0, and x3, which does not matter."""
     mean = jnp.where(jnp.arange(9.0) - 4 < x[0], x[1], x[2])

@@ -20,6 +20,7 @@ from pymc_anneal.annealing import loop
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.execution import checkpoint
 from pymc_anneal.model import host_calls
+from pymc_anneal.pipeline import call_budget
 from pymc_anneal.pipeline.call_budget import CallBudget
 
 pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
@@ -151,6 +152,15 @@ def test_a_long_pilot_of_a_model_in_jax_is_timed() -> None:
     with pytest.raises(PilotTooLongError, match=r"evaluation takes 0.1 s. The pilot is at beta"):
         paced.check_pilot("pilot", PilotProgress(0.1, 0.0, 1, 0.5, 1000, 6001))
     assert CallBudget(20.0, 600.0, 0.5).paced(1000, 100.0).seconds_per_evaluation == 0.5
+
+
+def test_a_pilot_of_a_model_in_jax_ends_with_its_time(monkeypatch) -> None:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("x", 0, 10), 0.1, observed=3.0)
+    settings = {"reference": "prior", "max_minutes": 1e-9, "random_seed": 1, "progressbar": False}
+    monkeypatch.setattr(call_budget, "_LONG_PILOT", 0.0)
+    with pytest.raises(ValueError, match=r"`max_minutes` is 1e-09.* The pilot is at beta = 0\.\d"):
+        pma.sample_ais(model=model, warnings=False, **settings)
 
 
 def test_the_last_temperature_needs_no_time() -> None:
