@@ -88,7 +88,8 @@ def _moved_by_gradients(transition: Transition, ndim: int) -> np.ndarray:
 def _has_no_slope(path: Path, position: np.ndarray) -> np.ndarray:
     """Flag coordinates in which both ends of a path have the same gradients, shape ``(d,)``."""
     start, stop = (gradient_array(path, position, beta) for beta in (0.0, 1.0))
-    return np.all(np.abs(stop - start) <= _ROUNDING * np.abs(start), axis=0)
+    same: np.ndarray = (np.abs(stop - start) <= _ROUNDING * np.abs(start)).all(axis=0)
+    return same
 
 
 def _differ(path: Path, position: np.ndarray, ratio: np.ndarray) -> bool:
