@@ -92,9 +92,9 @@ class Meter:
         """Evaluations of gradient or density of all stages."""
         return sum(reading.evaluations for reading in self._stages.values())
 
-    def change_density(self) -> None:
-        """Begin to count in other coordinates, in which an evaluation takes another time."""
-        self._elsewhere = self.evaluations
+    def change_density(self, since: int) -> None:
+        """Count from so many evaluations on: in other coordinates each takes another time."""
+        self._elsewhere = since
 
     @property
     def evaluations_of_density(self) -> int:

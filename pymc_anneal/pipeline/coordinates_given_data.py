@@ -92,14 +92,14 @@ def given_data(
             return None
         if _hear(session, surveyed, own.from_model, fit).objection:
             return None
-        session.meter.change_density()
-        found = surveyed.pilot, candidate, transition, position
+        since, found = session.meter.evaluations, (surveyed.pilot, candidate, transition, position)
         if nearer <= _ONE_STEP:
             tuned = session.rescale_at_target(*found)
         else:
             tuned = session.tune_at_target(*found, seeds[3], _ROUNDS)
             if not tuned.has_step_size(transition):
                 return None
+    session.meter.change_density(since)
     return chosen, candidate.with_pilot(tuned)
 
 

@@ -65,7 +65,7 @@ def test_evaluations_of_another_density_are_apart() -> None:
     meter = Meter()
     meter.add("Survey", 100, 0.0)
     assert meter.evaluations_of_density == 100
-    meter.change_density()
+    meter.change_density(meter.evaluations)
     meter.add("Tuning", 30, 0.0)
     assert meter.evaluations_of_density == 30
     assert meter.evaluations == 130
