@@ -58,8 +58,10 @@ format: $(VENV)/installed-dev  ## format the sources and apply lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Pages share the compiled programs of one another and of the tests.
 docs: $(VENV)/installed-docs  ## execute the code cells and build the documentation in docs/_build/html
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_XLA)" JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.pytest_cache/jax \
+		JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
 		$(BIN)/python -m sphinx -j 2 --fail-on-warning --keep-going --fresh-env -q -b html docs docs/_build/html
 	@echo "built docs/_build/html/index.html"
 

@@ -18,13 +18,13 @@ from functools import partial
 import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
-from pymc_anneal.adaptation.curvature import climbing_scale, lower_root
+from pymc_anneal.adaptation.curvature import climbing_scale
 from pymc_anneal.adaptation.fitted_reference import FittedReference, mixture_of
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.peak_mass import Peak, weigh
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.paths.references import GaussianReference
+from pymc_anneal.paths.references import GaussianReference, lower_root
 
 # Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
 # at the mode of a skewed density it is about 1. Share of the evidence that a peak has to hold.

@@ -24,6 +24,7 @@ from pymc_anneal.adaptation.fit_reference import (
 )
 from pymc_anneal.adaptation.preconditioner import estimate_scale, may_be_matrix
 from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.paths.references import lower_root
 
 # Step of central differences in units of the scale, where truncation and rounding errors are equal.
 _DIFFERENCE = np.finfo(float).eps ** (1 / 3)
@@ -196,9 +197,3 @@ def _variance_along(
     curved = size * _LONG * whole > 1
     length = (ess * (weight @ along**2) + whole) / (ess + 1)
     return curved, np.where(curved, 1 / np.where(curved, size, 1.0), length)
-
-
-def lower_root(root: np.ndarray) -> np.ndarray:
-    """Return the lower triangular root of ``A A'``, shape ``(d, d)``; rounding does not stop it."""
-    upper = np.linalg.qr(root.T, mode="r")
-    return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)

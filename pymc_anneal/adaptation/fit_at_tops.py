@@ -57,8 +57,8 @@ from pymc_anneal.paths.mixture_reference import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Climbs, a batch of a costly density; one is enough where the density is log-concave, and few
-# differ in length there. Calls of the gradient for them.
-_CLIMBS, _IF_LOG_CONCAVE, _MAX_CALLS = COSTLY_BATCH, 4, 100
+# differ in length there.
+_CLIMBS, _IF_LOG_CONCAVE = COSTLY_BATCH, 4
 # Climbs that go on in units of the curvature where the highest has come to: predictors that are not
 # standardised leave posteriors 1e3 times longer than wide, where the first climbs do not end. One
 # more was enough for all 13 regressions of posteriordb that have no top after the first.
@@ -74,18 +74,15 @@ _SHARES, _LEAST_SHARE = np.array([0.6, 0.4]), 0.01
 _ROUNDS, _NEAR_SCALE, _SHRINK = 6, 100.0, 1e-2
 # Share of the draws of the prior at which the likelihood has to have a value of its own.
 _VALUES = 0.5
-# Draws of the mixture for its weights, as many to measure it, and particles taken from them, of
-# which some are held out.
-_DRAWS, _PARTICLES, _HELD_OUT = 512, 320, 80
-# Trajectories of each particle; scale at a top that too few draws leave; share of effective draws
-# with which a mixture fits a log-concave density; particles that locate a component.
-_MOVES, _AT_TOP, _FITS, _LEAST_PARTICLES = 8, 0.5, 0.5, 16
+# Scale at a top that too few draws leave; share of effective draws with which a mixture fits a
+# log-concave density; particles that locate a component.
+_AT_TOP, _FITS, _LEAST_PARTICLES = 0.5, 0.5, 16
 # Largest dimension: one normal density is seldom near in more, and a curvature takes 2 d gradients.
 _MAX_DIMENSIONS = 100
-# Draws that show a tail, Pareto k of a light one, and components that may make it so. Of 20 runs
-# each of a robust regression and a mixture of two normals that 512 draws and k <= 0.7 let pass, 2
-# and 7 ended untrusted with k above 0.7; an estimate from 2,048 has a standard deviation of 0.12.
-_MANY, _LIGHT, _MOST_TAILS = 2048, 0.4, 2
+# Pareto k of a light tail, and components that may make it so. Of 20 runs each of a robust
+# regression and a mixture of two normals that 512 draws and k <= 0.7 let pass, 2 and 7 ended
+# untrusted with k above 0.7; an estimate from 2,048 has a standard deviation of 0.12.
+_LIGHT, _MOST_TAILS = 0.4, 2
 # Discrepancy of a fit that is near: of its draws, 37 % are effective. Discrepancy of one that
 # components for its tails may bring there.
 NEAR, _FAR = 1.0, 3.0
@@ -94,36 +91,37 @@ NEAR, _FAR = 1.0, 3.0
 _SEARCHES, _SMALL = 2, 0.05
 
 
-class Attempt(NamedTuple):
-    """A fit, or none.
+class Effort(NamedTuple):
+    """How much is evaluated for a fit."""
 
-    Attributes
-    ----------
-    fitted : FittedReference or None
-        None if the posterior is not simple.
-    evaluations : int
-        Evaluations of gradient or density.
-    """
+    draws: int = 512  # of the mixture for its weights, and as many to measure it
+    many: int = 2048  # draws that show a tail
+    particles: int = 320  # taken from draws of the mixture
+    held_out: int = 80  # of the particles
+    moves: int = 8  # trajectories of each particle
+    calls: int = 100  # of the gradient for climbs
+
+    def times(self, share: float) -> "Effort":
+        """Return a share of this effort, for a costly density; not less than the least."""
+        shares = zip(_LEAST_EFFORT, self, strict=True)
+        return Effort(*(max(least, int(share * usual)) for least, usual in shares))
+
+
+_EFFORT, _LEAST_EFFORT = Effort(), Effort(256, 1024, 96, 32, 4, 40)
+
+
+class Attempt(NamedTuple):
+    """A fit, or none if the posterior is not simple."""
 
     fitted: FittedReference | None
-    evaluations: int
+    evaluations: int  # of gradient or density
 
 
 @double_precision
 def fit_at_tops(
     compiled: CompiledModel, seed: np.random.SeedSequence, log_concave: bool = False
 ) -> Attempt:
-    """Fit a mixture to a simple posterior.
-
-    Parameters
-    ----------
-    compiled
-        The model.
-    seed
-        Source of randomness.
-    log_concave
-        Whether the posterior is known to have one mode: nothing is searched.
-    """
+    """Fit a mixture to a simple posterior; nothing is searched if it is known to be log-concave."""
     target = TargetDensity(GeometricPath(compiled.log_terms), COSTLY_BATCH)
     if not 0 < compiled.ndim <= _MAX_DIMENSIONS:
         return Attempt(None, 0)
@@ -140,45 +138,40 @@ def _fit_to_simple(
 ) -> FittedReference | None:
     """Climb, fit, and search for what the climbs have missed."""
     seed_climb, seed_particles, seed_fit, seed_tails, *others = seed.spawn(4 + 2 * _SEARCHES)
+    share = target.effort(compiled.ndim)
+    effort = _EFFORT.times(share)
     climbs = _IF_LOG_CONCAVE if log_concave else _CLIMBS
     tops = find_tops(target, compiled.sample_prior, seed_climb, climbs)
     if not tops:
         return None
-    position, mixture = _particles_at(compiled, target, tops, seed_particles, log_concave)
-    held_out, particles = np.split(position, [_HELD_OUT])
-    fitter = MixtureFitter(target, particles, compiled.sample_prior, 0, _DRAWS)
+    position, mixture = _particles_at(compiled, target, tops, seed_particles, effort, log_concave)
+    held_out, particles = np.split(position, [effort.held_out])
+    fitter = MixtureFitter(target, particles, compiled.sample_prior, 0, effort.draws)
     found = fitter.fit(mixture, seed_fit, len(tops))
     found = fitter.add_tails(_mixture_of(found), found, seed_tails)
     for seed_light, seed_search in zip(others[::2], others[1::2], strict=True):
-        light = _with_light_tails(fitter, found, seed_light) if found.discrepancy <= _FAR else None
+        light = (
+            _with_light_tails(fitter, found, seed_light, effort.many)
+            if found.discrepancy <= _FAR
+            else None
+        )
         if light is None or not _is_near(light, target, held_out):
             return None
         if log_concave:
             return light
-        search = search_of(compiled, _PARTICLES, target.evaluations)
+        search = search_of(compiled, effort.particles, target.evaluations, share)
         _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
         if not found.complete or found.share[light.modes :].sum() > _SMALL:
             return None
         if found.modes == light.modes:
-            return replace(found, climbs=climbs + search.starts)
+            return replace(found, climbs=climbs + search.starts, effort=share)
     return None
 
 
 def find_tops(
     target: TargetDensity, draw_prior: Sampler, seed: np.random.SeedSequence, climbs: int
 ) -> list[Peak]:
-    """Climb from draws of the prior to the tops of a density.
-
-    Parameters
-    ----------
-    target
-        The density.
-    draw_prior
-        Draws from the prior.
-    seed
-        Source of randomness.
-    climbs
-        How many.
+    """Climb from so many draws of the prior to the tops of a density.
 
     Returns
     -------
@@ -187,14 +180,15 @@ def find_tops(
         at many, or too often at none, or the likelihood has flat steps.
     """
     seed_start, seed_spread = seed.spawn(2)
-    draws = draw_prior(seed_spread, _PARTICLES)
+    draws = draw_prior(seed_spread, _EFFORT.particles)
     if not _varies(target, draws):
         return []
     spread, start = bulk_deviation(draws), draw_prior(seed_start, climbs)
+    calls = _EFFORT.times(target.effort(start.shape[1])).calls
     spread[spread == 0] = 1.0
     end, scale = start, spread
     for left in reversed(range(1 + _MORE_CLIMBS)):
-        end, value = climb_together(target.value_and_gradient, end, scale, _MAX_CALLS)
+        end, value = climb_together(target.value_and_gradient, end, scale, calls)
         tops = _tops_at(target, end, value, spread)
         if tops or not left or not np.isfinite(value).any():
             break
@@ -276,6 +270,7 @@ def _particles_at(
     target: TargetDensity,
     tops: Sequence[Peak],
     seed: np.random.SeedSequence,
+    effort: Effort,
     log_concave: bool,
 ) -> tuple[np.ndarray, ModeMixture]:
     """Return particles of the posterior, shape ``(n, d)``, and a mixture located by them.
@@ -286,18 +281,18 @@ def _particles_at(
     seed_draws, seed_particles, seed_moves = seed.spawn(3)
     mixture, highest = _mixture_at(tops), tops[0].normal
     path = ReferencePath(compiled.log_terms, mixture, PRIOR_SHARE)
-    draws = draw_start(path, compiled.sample_prior)(seed_draws, _DRAWS)
+    draws = draw_start(path, compiled.sample_prior)(seed_draws, effort.draws)
     weight = normalised(log_ratio(path, draws, target.evaluate_draws(draws)))
     effective = 1 / np.square(weight).sum() if weight.any() else 0.0
     if effective >= LEAST_ESS:
-        start = draws[systematic(np.random.default_rng(seed_particles), weight, _PARTICLES)]
+        start = draws[systematic(np.random.default_rng(seed_particles), weight, effort.particles)]
     else:  # Trajectories leave the top in all directions.
-        drawn = highest.sample(seed_particles, _PARTICLES)
+        drawn = highest.sample(seed_particles, effort.particles)
         start = np.asarray(highest.mean) + _AT_TOP * (drawn - np.asarray(highest.mean))
-    if log_concave and effective >= _FITS * _DRAWS:
+    if log_concave and effective >= _FITS * effort.draws:
         return start, mixture
-    position = move_by_trajectories(target, start, highest, seed_moves, _MOVES)
-    return position, _located(target, position[_HELD_OUT:], tops)
+    position = move_by_trajectories(target, start, highest, seed_moves, effort.moves)
+    return position, _located(target, position[effort.held_out :], tops)
 
 
 def _located(target: TargetDensity, particles: np.ndarray, tops: Sequence[Peak]) -> ModeMixture:
@@ -314,24 +309,24 @@ def _located(target: TargetDensity, particles: np.ndarray, tops: Sequence[Peak])
 
 
 def _with_light_tails(
-    fitter: MixtureFitter, found: FittedReference, seed: np.random.SeedSequence
+    fitter: MixtureFitter, found: FittedReference, seed: np.random.SeedSequence, draws: int
 ) -> FittedReference | None:
     """Return a fit whose weights have a light tail, by many draws; None if no component helps.
 
     A further component has the moments of the draws under their squared weights, whose sum is the
     variance (Cappe et al. 2008, section 4), widened by the scale of the largest mode.
     """
-    many = replace(fitter, draws=_MANY)
+    many = replace(fitter, draws=draws)
     seed_many, *seeds = seed.spawn(1 + _MOST_TAILS)
     found = many.measure(found.path, found.modes, seed_many)
     for own in seeds:
         if weight_pareto_k(found.log_ratio_draws) <= _LIGHT:
             return found
         seed_draws, seed_fit = own.spawn(2)
-        draws = draw_start(found.path, fitter.draw_prior)(seed_draws, _MANY)
-        log_weight = log_ratio(found.path, draws, fitter.target.evaluate_draws(draws))
+        x = draw_start(found.path, fitter.draw_prior)(seed_draws, draws)
+        log_weight = log_ratio(found.path, x, fitter.target.evaluate_draws(x))
         mixture = _mixture_of(found)
-        normal = _moments(draws, normalised(2 * log_weight), mixture.normals[0])
+        normal = _moments(x, normalised(2 * log_weight), mixture.normals[0])
         wider = with_component(mixture, normal, len(mixture.mean))
         found = many.fit(wider, seed_fit, found.modes)
     return found if weight_pareto_k(found.log_ratio_draws) <= _LIGHT else None

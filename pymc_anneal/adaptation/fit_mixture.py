@@ -126,21 +126,27 @@ def fit_to_particles(
     order = compiled.derivatives.order
     searched = order == SMOOTH and not log_concave
     effort = surveyed or len(position)
-    search = search_of(compiled, effort, evaluations) if searched else None
-    if search is not None:
-        search = replace(search, hints=hints, evaluations=max(search.evaluations, most))
     size = COSTLY_BATCH if compiled.costly else effort
     target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
+    search = None
+    if searched:
+        search = search_of(compiled, effort, evaluations, target.effort(compiled.ndim))
+        search = replace(search, hints=hints, evaluations=max(search.evaluations, most))
     found = position, compiled.sample_prior, seed, search, columns_to_widen(compiled)
     return fit_mixture(target, *found, draws=_DRAWS_PER_PARTICLE * effort, further=further)
 
 
-def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Search:
-    """Return the effort of a search in the dimensions that may have several modes."""
+def search_of(
+    compiled: CompiledModel, particles: int, evaluations: int, share: float = 1.0
+) -> Search:
+    """Return the effort of a search in the dimensions that may have several modes.
+
+    Of a costly density (`TargetDensity.effort`) it is a share of the usual one.
+    """
     dimensions, all_ = compiled.ndim - len(compiled.unimodal_columns), max(compiled.ndim, 1)
     effort = evaluations * dimensions // all_
-    least = min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH)
-    starts = int(np.clip(particles * dimensions // all_, _LEAST_STARTS, _MOST_STARTS))
+    least = int(share * min(_LEAST_PER_COORDINATE * dimensions, _MOST_SEARCH))
+    starts = int(np.clip(particles * dimensions // all_, _LEAST_STARTS, share * _MOST_STARTS))
     return Search(
         draws=int(np.clip(int(_SEARCH * effort), least, _MOST_SEARCH)),
         starts=starts,
@@ -148,6 +154,7 @@ def search_of(compiled: CompiledModel, particles: int, evaluations: int) -> Sear
         rounds=min(effort // max(_PER_ROUND, starts * CALLS_OF_A_ROUND), _MOST_ROUNDS),
         branches=compiled.branches,
         evaluations=effort,
+        share=share,
     )
 
 
@@ -198,14 +205,14 @@ def fit_mixture(
     draws = draws or _DRAWS_PER_PARTICLE * len(position)
     fitter = MixtureFitter(target, position, draw_prior, len(mixture.mean) - modes, draws)
     found = fitter.fit(mixture, seed_fit, modes)
-    climbs = 0
+    climbs, effort = 0, 1.0
     # Without a draw in the support nothing tells a peak from the rest.
     known = found.log_z > -np.inf and position.shape[1] <= MAX_DIMENSIONS
     if search is not None and known:
         mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
-        climbs = search.starts
+        climbs, effort = search.starts, search.share
     found = fitter.add_tails(mixture, found, seed_tails)
-    return replace(found, evaluations=target.evaluations, climbs=climbs)
+    return replace(found, evaluations=target.evaluations, climbs=climbs, effort=effort)
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.adaptation.maximise import maximise
-from pymc_anneal.adaptation.preconditioner import estimate_scale
+from pymc_anneal.adaptation.climb import climb_together
+from pymc_anneal.adaptation.preconditioner import bulk_deviation, estimate_scale
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import seed_sequence
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.model.posterior_draws import posterior_draws
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
 
 Family = Literal["gaussian", "student_t"]
@@ -34,8 +36,8 @@ _MAX_DRAWS = 4000
 MAX_DENSE = 512
 # Length of a Newton step from the mean of draws, in their standard deviations, that leaves them.
 _OUTSIDE = 3.0
-# Prior draws, of which the best is the start of the search for the mode.
-_STARTS = 64
+# Prior draws, of which the best is the start of the climb to the mode, and calls of the gradient.
+_STARTS, _MAX_CALLS = 64, 2000
 
 
 @double_precision
@@ -115,10 +117,11 @@ def laplace_reference(
     compiled.require_normalised("A reference other than the prior")
     compiled.derivatives.require("A Laplace approximation", SMOOTH)
     draws = compiled.sample_prior(seed_sequence(random_seed), _STARTS)
-    log_density = _log_density(compiled)
-    start = draws[np.nanargmax(np.asarray(jax.vmap(log_density)(jnp.asarray(draws))))]
-    mode = maximise(log_density, start, maxiter=2000).position
-    root = scale_of_curvature(-np.asarray(jax.hessian(log_density)(jnp.asarray(mode))))
+    target = TargetDensity(GeometricPath(compiled.log_terms), _STARTS)
+    start, spread = draws[[np.nanargmax(target.log_density(draws))]], bulk_deviation(draws)
+    spread = np.where(spread > 0, spread, 1.0)
+    (mode,), _ = climb_together(target.value_and_gradient_singly, start, spread, _MAX_CALLS)
+    root = scale_of_curvature(-np.asarray(jax.hessian(_log_density(compiled))(jnp.asarray(mode))))
     if root is None:
         raise ValueError(
             "The log density has no mode with positive curvature in all directions near "

@@ -56,6 +56,8 @@ class FittedReference:
         modes.
     climbs : int
         Climbs from draws of the prior that looked for modes, at least.
+    effort : float
+        Share that this search took of the usual one.
     """
 
     path: ReferencePath
@@ -67,6 +69,7 @@ class FittedReference:
     particle_share: np.ndarray
     complete: bool = True
     climbs: int = 0
+    effort: float = 1.0
 
     @property
     def log_z(self) -> float:

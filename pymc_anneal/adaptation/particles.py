@@ -11,7 +11,7 @@ resampled, and are moved while the transition is tuned by the diagnostics of eac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -245,6 +245,11 @@ def value_and_gradient(
     """
     log_density, slope = _value_and_gradient(path, position, beta)
     return np.asarray(log_density), np.asarray(slope)
+
+
+def trace_of_gradient(path: Path, position: np.ndarray) -> Any:
+    """Return the jaxpr of `value_and_gradient`, which JAX traces once for it and for calls."""
+    return _value_and_gradient.trace(path, position, 1.0).jaxpr
 
 
 def gradient_array(path: Path, position: jax.Array | np.ndarray, beta: float) -> np.ndarray:

@@ -71,6 +71,8 @@ class Search:
         Those after which no further candidate is climbed, beyond the first few.
     hints : ndarray, shape (h, d), or None
         Further starts of climbs.
+    share : float
+        Of the usual effort.
     """
 
     draws: int
@@ -79,6 +81,7 @@ class Search:
     branches: Branches | None = None
     evaluations: float = 0.0
     hints: np.ndarray | None = None
+    share: float = 1.0
 
 
 def candidates(

@@ -158,7 +158,7 @@ def _set_scale(reference: GaussianReference | StudentTReference) -> None:
         raise ValueError(
             f"`scale` has shape {scale.shape}, expected finite numbers, shape {(d,)} or {(d, d)}."
         )
-    root = _lower_root(scale) if scale.ndim == 2 else np.broadcast_to(scale, (d,))
+    root = _checked_root(scale) if scale.ndim == 2 else np.broadcast_to(scale, (d,))
     if not (np.diag(root) > 0 if root.ndim == 2 else root > 0).all():
         raise ValueError("`scale` is zero or negative in some direction, expected positive.")
     object.__setattr__(reference, "scale", root)
@@ -167,7 +167,7 @@ def _set_scale(reference: GaussianReference | StudentTReference) -> None:
     object.__setattr__(reference, "whitening", inverse)
 
 
-def _lower_root(scale: np.ndarray) -> np.ndarray:
+def _checked_root(scale: np.ndarray) -> np.ndarray:
     """Return the lower triangular root of ``S S'`` with a positive diagonal."""
     if not np.triu(scale, 1).any() and (np.diag(scale) > 0).all():
         return scale
@@ -177,8 +177,12 @@ def _lower_root(scale: np.ndarray) -> np.ndarray:
             "factor, `numpy.linalg.cholesky(covariance)`; of a symmetric root S pass "
             "`numpy.linalg.cholesky(S @ S.T)`."
         )
-    # S' = Q R gives S S' = R' R.
-    upper = np.asarray(np.linalg.qr(scale.T, mode="r"))
+    return lower_root(scale)
+
+
+def lower_root(root: np.ndarray) -> np.ndarray:
+    """Return the lower triangular root of ``A A'``, shape ``(d, d)``; rounding does not stop it."""
+    upper = np.asarray(np.linalg.qr(root.T, mode="r"))  # A' = Q R gives A A' = R' R
     return np.asarray((upper * np.where(np.diag(upper) < 0, -1, 1)[:, None]).T)
 
 

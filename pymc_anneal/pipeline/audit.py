@@ -168,7 +168,11 @@ def say_what_was_not_examined(
         return f"modes were not looked for: {_explain_no_audit(session, target)}"
     if fitted.climbs:
         odds = max(fitted.climbs // _AT_LEAST_ONCE, 2)
-        return f"a mode to which fewer than 1 in {odds} draws of the prior climb may be missed"
+        few = f" ({fitted.effort:.0%} of the usual search, since an evaluation takes long)"
+        return (
+            f"a mode to which fewer than 1 in {odds} draws of the prior climb may be missed"
+            f"{few if fitted.effort < 1 else ''}"
+        )
     if compiled.derivatives.order == SMOOTH:
         return f"a mode that the survey passed by may be missed: {compiled.ndim} dimensions"
     if levels is None:

@@ -104,14 +104,9 @@ def given_data(
 
 
 def largest_distance(work: int, distance: float) -> float:
-    """Return the discrepancy up to which coordinates are worth their map.
+    """Return the discrepancy up to which coordinates are worth a map of so many multiplications.
 
-    Parameters
-    ----------
-    work
-        Multiplications of the map.
-    distance
-        Discrepancy in the other coordinates.
+    The other coordinates have the discrepancy ``distance``.
     """
     return max(NEAR, _GAIN * distance) if work <= _MOST_WORK else _ONE_STEP
 

@@ -28,7 +28,6 @@ import pymc as pm
 
 from scipy.stats import chi2
 
-from pymc_anneal.adaptation.maximise import maximise
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import LogTerms, Scalar, Transition
@@ -44,6 +43,7 @@ from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate
+from pymc_anneal.posthoc.maximise import maximise
 from pymc_anneal.posthoc.point_density import compile_point_density
 
 # Quantile of the chi-squared distribution up to which particles belong to the mode.

@@ -12,6 +12,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import fit_at_tops as module
+from pymc_anneal.adaptation import target_density
 from pymc_anneal.adaptation.fit_at_tops import (
     _is_near,
     _mixture_of,
@@ -153,6 +154,18 @@ class TestFit:
         assert found.log_z == pytest.approx(exact, abs=0.1)
         assert found.climbs >= 64
 
+    def test_a_costly_density_takes_fewer_evaluations_and_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        usual = fit(skewed)
+        monkeypatch.setattr(target_density, "_CHEAP", 1.0)
+        costly = fit(skewed)
+        assert 2 * costly.evaluations < usual.evaluations
+        assert (usual.fitted.effort, costly.fitted.effort) == (1.0, 0.125)
+        assert costly.fitted.climbs == 32 + 40 < usual.fitted.climbs
+        assert costly.fitted.discrepancy < 0.5
+        assert costly.fitted.log_z == pytest.approx(usual.fitted.log_z, abs=0.1)
+
     def test_of_two_modes(self) -> None:
         found = fit(two_modes).fitted
         assert found.modes == 2
@@ -173,7 +186,7 @@ class TestFit:
         found, left = fit(skewed).fitted, iter(tails)
         fitter = MixtureFitter(target, draw_prior(np.random.SeedSequence(1), 80), draw_prior, 0, 64)
         monkeypatch.setattr(module, "weight_pareto_k", lambda log_weight: next(left))
-        light = _with_light_tails(fitter, found, np.random.SeedSequence(2))
+        light = _with_light_tails(fitter, found, np.random.SeedSequence(2), 2048)
         assert next(left, None) is None
         if further is None:
             assert light is None

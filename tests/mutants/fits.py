@@ -22,6 +22,19 @@ ROWS: Rows = [
             ("return found if weight_pareto_k(found.log_ratio_draws) <= _LIGHT else None", "return found"),
             ("        if weight_pareto_k(found.log_ratio_draws) <= _LIGHT:\n            return found\n", ""),
             ("return Attempt(fitted, target.evaluations)", "return Attempt(fitted, 0)"),
+            ("effort = _EFFORT.times(share)", "effort = _EFFORT"),
+            ("max(least, int(share * usual))", "int(share * usual)"),
+        ],
+    ),
+    (
+        "adaptation/target_density",
+        "tests/adaptation/test_target_density.py",
+        [
+            ('equation.params.get("length", 1) * inner', "inner"),
+            ("each = prod(given[0].shape[i] for i in summed)", "each = 1"),
+            ("if equation.primitive.name in _SUMS", "if False"),
+            ("self.size, ndim)))) / self.size", "self.size, ndim))))"),
+            ("np.clip(_CHEAP / each, _LEAST_EFFORT, 1.0)", "np.clip(_CHEAP / each, 0.0, 1.0)"),
         ],
     ),
     (
@@ -280,7 +293,6 @@ ROWS: Rows = [
             ("(ess * (weight @ along**2) + whole) / (ess + 1)", "weight @ along**2"),
             ("curved * variance * (axes.T", "0.0 * variance * (axes.T"),
             (".max() > _FAR_STEP", ".max() > np.inf"),
-            ("* np.sign(np.diag(upper))[:, None]", ""),
         ],
     ),
     (

@@ -370,6 +370,7 @@ ROWS: Rows = [
             ("-0.5 * (nu + d) * xp.log1p", "-0.5 * (nu + 1) * xp.log1p"),
             ("-xp.log(whitening).sum()", "xp.log(whitening).sum()"),
             ("return z @ scale.T if np.ndim(scale) == 2", "return z @ scale if np.ndim(scale) == 2"),
+            (" * np.where(np.diag(upper) < 0, -1, 1)[:, None]", ""),
         ],
     ),
     (

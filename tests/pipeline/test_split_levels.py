@@ -13,6 +13,7 @@ from scipy import stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation import target_density
 from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
 from pymc_anneal.pipeline import audit, split_levels
 
@@ -158,7 +159,13 @@ class TestArgument:
 
 class TestNotExamined:
     def test_climbs(self, normal) -> None:
-        assert "1 in 106 draws of the prior climb" in str(run(normal).verdict)
+        found = str(run(normal).verdict)
+        assert found.endswith("1 in 106 draws of the prior climb may be missed")
+
+    def test_few_climbs_of_a_costly_density(self, normal, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(target_density, "_CHEAP", 1.0)
+        found = str(run(normal).verdict)
+        assert "1 in 13 draws of the prior climb may be missed (12% of the usual search" in found
 
     @pytest.mark.slow
     def test_steps_were_given(self, normal) -> None:

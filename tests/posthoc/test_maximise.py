@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pymc_anneal.adaptation.maximise import maximise
+from pymc_anneal.posthoc.maximise import maximise
 
 
 @pytest.fixture(autouse=True)
