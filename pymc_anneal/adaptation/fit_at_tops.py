@@ -150,11 +150,7 @@ def _fit_to_simple(
     found = fitter.fit(mixture, seed_fit, len(tops))
     found = fitter.add_tails(_mixture_of(found), found, seed_tails)
     for seed_light, seed_search in zip(others[::2], others[1::2], strict=True):
-        light = (
-            _with_light_tails(fitter, found, seed_light, effort.many)
-            if found.discrepancy <= _FAR
-            else None
-        )
+        light = _with_light_tails(fitter, found, seed_light, effort.many)
         if light is None or not _is_near(light, target, held_out):
             return None
         if log_concave:
@@ -316,6 +312,8 @@ def _with_light_tails(
     A further component has the moments of the draws under their squared weights, whose sum is the
     variance (Cappe et al. 2008, section 4), widened by the scale of the largest mode.
     """
+    if found.discrepancy > _FAR:
+        return None
     many = replace(fitter, draws=draws)
     seed_many, *seeds = seed.spawn(1 + _MOST_TAILS)
     found = many.measure(found.path, found.modes, seed_many)

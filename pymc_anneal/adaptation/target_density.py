@@ -19,7 +19,7 @@ from pymc_anneal.paths.geometric import GeometricPath
 # Operations of a gradient up to which the usual evaluations take seconds (1e9 take one to two), and
 # the least share of these that a longer one is worth. A regression with 100,000 rows and 20
 # predictors has 7e6, a Gaussian process of 200 points 5e7.
-_CHEAP, _LEAST_EFFORT = 1e6, 0.125
+_CHEAP, _LEAST_SHARE = 1e6, 0.125
 # Primitives whose numbers are sums over the last dimension of what they are given.
 _SUMS = frozenset({"cholesky", "triangular_solve", "lu", "eigh", "qr", "svd"})
 
@@ -72,7 +72,7 @@ class TargetDensity:
         if not self.gradients:
             return 1.0
         each = operations(trace_of_gradient(self.path, np.zeros((self.size, ndim)))) / self.size
-        return float(np.clip(_CHEAP / each, _LEAST_EFFORT, 1.0))
+        return float(np.clip(_CHEAP / max(each, 1.0), _LEAST_SHARE, 1.0))
 
     def evaluate(self, position: np.ndarray) -> LogTerms:
         """Return log prior and log likelihood, shape ``(n,)``, at ``(n, d)`` positions."""

@@ -103,6 +103,10 @@ class TestEffort:
         target = TargetDensity(pma.GeometricPath(log_terms), 4)
         assert target.effort(8) == pytest.approx(1 / 4, rel=0.3)  # 1.6e6 multiplications twice
 
+    def test_of_no_operation(self) -> None:
+        target = TargetDensity(pma.GeometricPath(lambda x: LogTerms(0.0, 0.0)), 4)
+        assert target.effort(3) == 1.0
+
     def test_without_gradients(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_CHEAP", 1.0)
         assert TargetDensity(pma.GeometricPath(terms), 4, gradients=False).effort(3) == 1.0

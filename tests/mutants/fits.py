@@ -34,7 +34,7 @@ ROWS: Rows = [
             ("each = prod(given[0].shape[i] for i in summed)", "each = 1"),
             ("if equation.primitive.name in _SUMS", "if False"),
             ("self.size, ndim)))) / self.size", "self.size, ndim))))"),
-            ("np.clip(_CHEAP / each, _LEAST_EFFORT, 1.0)", "np.clip(_CHEAP / each, 0.0, 1.0)"),
+            ("max(each, 1.0), _LEAST_SHARE, 1.0)", "max(each, 1.0), 0.0, 1.0)"),
         ],
     ),
     (
