@@ -138,12 +138,12 @@ def _fit_to_simple(
 ) -> FittedReference | None:
     """Climb, fit, and search for what the climbs have missed."""
     seed_climb, seed_particles, seed_fit, seed_tails, *others = seed.spawn(4 + 2 * _SEARCHES)
-    share = target.effort(compiled.ndim)
-    effort = _EFFORT.times(share)
     climbs = _IF_LOG_CONCAVE if log_concave else _CLIMBS
     tops = find_tops(target, compiled.sample_prior, seed_climb, climbs)
     if not tops:
         return None
+    share = target.effort(compiled.ndim)
+    effort = _EFFORT.times(share)
     position, mixture = _particles_at(compiled, target, tops, seed_particles, effort, log_concave)
     held_out, particles = np.split(position, [effort.held_out])
     fitter = MixtureFitter(target, particles, compiled.sample_prior, 0, effort.draws)

@@ -14,6 +14,7 @@ import numpy as np
 from pymc_anneal.adaptation.particles import evaluate, trace_of_gradient, value_and_gradient
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.base.contracts import LogTerms, check_not_nan
+from pymc_anneal.model.summands import size_of
 from pymc_anneal.paths.geometric import GeometricPath
 
 # Operations of a gradient up to which the usual evaluations take seconds (1e9 take one to two), and
@@ -31,16 +32,18 @@ def operations(jaxpr: Any) -> float:
     """
     total = 0.0
     for equation in jaxpr.eqns:
-        given, made = ([v.aval for v in some] for some in (equation.invars, equation.outvars))
-        each = given[0].shape[-1] if equation.primitive.name in _SUMS else 1
-        if equation.primitive.name == "dot_general":
-            (summed, _), _ = equation.params["dimension_numbers"]
-            each = prod(given[0].shape[i] for i in summed)
         parts = (one for one in jax.tree.leaves(equation.params) if hasattr(one, "eqns"))
-        inner = sum(map(operations, parts))
-        own = each * sum(getattr(one, "size", 1) for one in made)
-        total += own + equation.params.get("length", 1) * inner
+        inner = equation.params.get("length", 1) * sum(map(operations, parts))
+        total += inner + _terms(equation) * sum(map(size_of, equation.outvars))
     return total
+
+
+def _terms(equation: Any) -> int:
+    """Return the terms of the sum that each number of an operation is; 1 if it is none."""
+    if equation.primitive.name == "dot_general":
+        (summed, _), _ = equation.params["dimension_numbers"]
+        return prod(equation.invars[0].aval.shape[i] for i in summed)
+    return int(equation.invars[0].aval.shape[-1]) if equation.primitive.name in _SUMS else 1
 
 
 @dataclass

@@ -30,9 +30,9 @@ ROWS: Rows = [
         "adaptation/target_density",
         "tests/adaptation/test_target_density.py",
         [
-            ('equation.params.get("length", 1) * inner', "inner"),
-            ("each = prod(given[0].shape[i] for i in summed)", "each = 1"),
-            ("if equation.primitive.name in _SUMS", "if False"),
+            ('equation.params.get("length", 1) * sum(map(operations, parts))', "sum(map(operations, parts))"),
+            ("return prod(equation.invars[0].aval.shape[i] for i in summed)", "return 1"),
+            ("if equation.primitive.name in _SUMS else 1", "if False else 1"),
             ("self.size, ndim)))) / self.size", "self.size, ndim))))"),
             ("max(each, 1.0), _LEAST_SHARE, 1.0)", "max(each, 1.0), 0.0, 1.0)"),
         ],
