@@ -1,7 +1,7 @@
 """Names of the package: where each is defined, for `__init__.py` and for type checkers."""
 
 from . import rbm
-from .adaptation.fit_reference import fit_reference, laplace_reference
+from .adaptation.laplace_reference import laplace_reference
 from .base.contracts import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
 from .between.constraints import Between, Increasing
 from .evidence.bridge_sampling import bridge_evidence
@@ -54,6 +54,7 @@ from .results.summary import summary
 from .sampling.calibrate import Calibration, calibrate
 from .sampling.constraint_bayes_factor import constraint_bayes_factor
 from .sampling.count import Count, count
+from .sampling.fit_reference import fit_reference
 from .sampling.fractional_evidence import fractional_evidence
 from .sampling.intrinsic_bayes_factor import IntrinsicBayesFactors, intrinsic_bayes_factor
 from .sampling.nested_evidence import nested_evidence

@@ -16,13 +16,14 @@ and the particles tell its length.
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_reference import (
+from pymc_anneal.adaptation.laplace_reference import scale_of_curvature
+from pymc_anneal.adaptation.preconditioner import (
     MAX_DENSE,
+    estimate_scale,
     locate,
+    may_be_matrix,
     newton_step,
-    scale_of_curvature,
 )
-from pymc_anneal.adaptation.preconditioner import estimate_scale, may_be_matrix
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.paths.references import lower_root
 

@@ -31,7 +31,6 @@ from pymc_anneal.adaptation.fit_mixture import (
     search_of,
     with_component,
 )
-from pymc_anneal.adaptation.fit_reference import scale_of_curvature
 from pymc_anneal.adaptation.fitted_reference import (
     LEAST_ESS,
     FittedReference,
@@ -40,6 +39,7 @@ from pymc_anneal.adaptation.fitted_reference import (
     mixture_of,
     normalised,
 )
+from pymc_anneal.adaptation.laplace_reference import scale_of_curvature
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.peak_mass import Peak

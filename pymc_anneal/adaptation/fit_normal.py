@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.fitted_reference import discrepancy_of, log_mean
+from pymc_anneal.adaptation.preconditioner import locate
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.geometric import GeometricPath

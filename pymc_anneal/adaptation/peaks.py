@@ -21,7 +21,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import curvature
-from pymc_anneal.adaptation.fit_reference import scale_of_curvature
+from pymc_anneal.adaptation.laplace_reference import scale_of_curvature
 from pymc_anneal.adaptation.peak_mass import Peak, weigh, widths
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches

@@ -20,6 +20,10 @@ _MAX_DENSE = 64
 _CLIP = 5.0
 # Added to the diagonal of correlation matrices, so that they have an inverse.
 _RIDGE = 1e-3
+# Largest dimension in which a reference has correlations: its density costs d^2.
+MAX_DENSE = 512
+# Length of a Newton step from the mean of draws, in their standard deviations, that leaves them.
+_OUTSIDE = 3.0
 # Interquartile range of a standard normal distribution.
 _NORMAL_IQR = 1.349
 
@@ -83,6 +87,50 @@ def estimate_scale(
     except np.linalg.LinAlgError:  # scales so far apart that rounding leaves nothing of the small
         return deviation
     return root
+
+
+def locate(draws: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return location and scale of a density from draws and its log gradients there.
+
+    Parameters
+    ----------
+    draws, gradient : ndarray, shape (n, d)
+        Rows whose gradient is not finite are left out; if all are, the moments of the draws are
+        taken.
+
+    Returns
+    -------
+    mean : ndarray, shape (d,)
+    scale : ndarray, shape (d,) or (d, d)
+        With gradients both are exact for a Gaussian density, from any ``d + 1`` draws. A step far
+        out of many draws says that an edge ends the density: their moments are taken.
+    """
+    each, middle = np.ones(len(draws)), draws.mean(axis=0)
+    scale = estimate_scale(draws, each, gradient, largest=MAX_DENSE)
+    if not np.isfinite(gradient).all(axis=1).any():
+        return middle, scale
+    mean = newton_step(draws, gradient, scale)
+    if len(draws) > 2 * len(mean) and _is_outside(mean - middle, draws):
+        return middle, estimate_scale(draws, each, largest=MAX_DENSE)
+    return mean, scale
+
+
+def _is_outside(step: np.ndarray, draws: np.ndarray) -> bool:
+    """Whether a step from the mean of draws, shape ``(d,)``, leaves them in some coordinate."""
+    largest = np.maximum(np.abs(draws).max(axis=0), np.finfo(float).tiny)
+    spread = (draws / largest).std(axis=0)  # squares of 1e300 overflow
+    return bool((np.abs(step) / largest > _OUTSIDE * spread).any())
+
+
+def newton_step(draws: np.ndarray, gradient: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the end of a Newton step from the mean of draws, shape ``(d,)``.
+
+    It is exact for a Gaussian density of this scale: the noise of the mean cancels.
+    """
+    finite = np.isfinite(gradient).all(axis=1)
+    slope = gradient[finite].mean(axis=0)
+    step = scale @ (scale.T @ slope) if scale.ndim == 2 else scale * (scale * slope)
+    return np.asarray(draws[finite].mean(axis=0) + step)
 
 
 def _correlation(x: np.ndarray, weight: np.ndarray, g: np.ndarray | None) -> np.ndarray:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.fit_reference import locate
 from pymc_anneal.adaptation.particles import value_and_gradient
+from pymc_anneal.adaptation.preconditioner import locate
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.paths.geometric import GeometricPath
 

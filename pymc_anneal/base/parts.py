@@ -69,8 +69,6 @@ def _calls(program: Any) -> Iterator[Any]:
     """Yield the operations of a program, with those of its inner programs."""
     for call in program.eqns:
         yield call
-        for value in call.params.values():
-            for inner in value if isinstance(value, tuple | list) else [value]:
-                program_inside = getattr(inner, "jaxpr", inner)
-                if hasattr(program_inside, "eqns"):
-                    yield from _calls(program_inside)
+        for inner in jax.tree.leaves(call.params):
+            if hasattr(inner, "eqns"):
+                yield from _calls(inner)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
@@ -26,9 +25,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Add, Log
 from pytensor.tensor.math import Sum
 
-from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
-from pymc_anneal.model.log_densities import log_term_graphs
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.underflow import scalar_op
 from pymc_anneal.model.variables import FreeVariable, split_values
@@ -50,22 +47,23 @@ class Branches:
 
     Parameters
     ----------
-    model : pymc.Model
+    inputs : sequence of Variable
+        Value variables of the graphs.
     variables : sequence of FreeVariable
-    data : FrozenData
-        The data with which the model was compiled.
+    outputs : sequence of Variable
+        Graphs of log prior and log likelihood.
     fallbacks : list of str
         It grows if there are branches that cannot be used.
     """
 
-    model: pm.Model = field(repr=False)
+    inputs: Sequence[Variable] = field(repr=False)
     variables: Sequence[FreeVariable]
-    data: FrozenData = field(repr=False)
+    outputs: Sequence[Variable] = field(repr=False)
     fallbacks: list[str] = field(default_factory=list, repr=False)
 
     def __reduce__(self) -> tuple[type["Branches"], tuple[Any, ...]]:
         """Leave out compiled programs, which cannot be pickled."""
-        return Branches, (self.model, self.variables, self.data)
+        return Branches, (self.inputs, self.variables, self.outputs)
 
     @property
     def terms(self) -> tuple[int, ...]:
@@ -104,10 +102,10 @@ class Branches:
         return program
 
     @cached_property
-    def _branched(self) -> tuple[tuple[int, ...], Variable, list[Variable]]:
+    def _branched(self) -> tuple[tuple[int, ...], Variable, Sequence[Variable]]:
         """Terms of each sum, the symbolic choice, and the graphs of log prior and likelihood."""
         chosen, terms = pt.lvector("branch"), list[int]()
-        outputs = self.data.freeze(log_term_graphs(self.model))
+        outputs = self.outputs
         if sum(1 for _ in _sums(outputs)) > _MAX_SUMS:
             self._give_up(f"there are more than {_MAX_SUMS} sums")
             return (), chosen, outputs
@@ -128,7 +126,7 @@ class Branches:
         if not terms:
             return None
         try:
-            return jaxify([chosen, *self.model.value_vars], outputs)
+            return jaxify([chosen, *self.inputs], outputs)
         except Exception as error:  # Of any class: what JAX cannot evaluate, PyTensor does.
             self._give_up(f"JAX does not evaluate them ({first_line(error)})")
             return None

@@ -86,6 +86,8 @@ class CompiledModel:
         Those of ``log_terms``; of order 0 if a part of the model has no gradient.
     calls : tuple of Calls
         Records of the calls of parts without a JAX form.
+    graphs : sequence of Variable
+        Graphs of log prior and log likelihood.
     fallbacks : list of str
         What a run does without because the graph of the model could not be rewritten; it grows
         while a run tries.
@@ -100,6 +102,7 @@ class CompiledModel:
     notes: tuple[str, ...]
     derivatives: Derivatives
     calls: tuple[Calls, ...]
+    graphs: Sequence[Variable] = field(repr=False)
     _prior: PriorSampler = field(repr=False)
     _constrain: VariableMap = field(repr=False)
     _data: FrozenData = field(repr=False)
@@ -272,7 +275,8 @@ class CompiledModel:
     @cached_property
     def branches(self) -> Branches:
         """The branches of the model, with the data with which it was compiled."""
-        return Branches(self.model, self.variables, self._data, self.fallbacks)
+        outputs = self.freeze(self.graphs)
+        return Branches(self.model.value_vars, self.variables, outputs, self.fallbacks)
 
     @cached_property
     def violation(self) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -371,7 +375,8 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
 def _compile(model: pm.Model) -> CompiledModel:
     prior = PriorSampler(model)
     variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
-    density = translate_density(model, variables, log_term_graphs(model))
+    graphs = log_term_graphs(model)
+    density = translate_density(model, variables, graphs)
     size = variables[-1].stop if variables else 0
     seed = np.random.SeedSequence(0)
     values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
@@ -387,6 +392,7 @@ def _compile(model: pm.Model) -> CompiledModel:
         notes=(*list_notes(model, prior.log_mass, prior.log_mass_mcse), *density.notes),
         derivatives=density.derivatives,
         calls=density.calls,
+        graphs=graphs,
         _prior=prior,
         _constrain=values,
         _data=data,

@@ -36,8 +36,8 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
 from pymc_anneal.model.normal_given_precision import NormalDraw, normal_draw
 from pymc_anneal.model.normal_scores import NormalScores
-from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.shared_program import SharedProgram
 
 # Largest number of multiplications of the map, n k^2 + k^3: a millisecond.

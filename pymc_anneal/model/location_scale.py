@@ -39,8 +39,8 @@ from pymc_anneal.model.location_scale_transform import (
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions
 from pymc_anneal.model.notes import or_noted
-from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.parents import random_parents
+from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.variables import FreeVariable
 

@@ -16,6 +16,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 
+from jax.extend.core import jaxpr_as_fun
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 
@@ -27,6 +28,7 @@ from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph, jaxify
 from pymc_anneal.model.location_scale_transform import is_standardised, standard_logp
 from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unsupported import find_random_parameter
 from pymc_anneal.model.variables import FreeVariable, split_values
@@ -149,7 +151,8 @@ def _trace_gradient(graph: JaxGraph, variables: Sequence[FreeVariable]) -> None:
         return jnp.asarray(graph(*split_values(variables, x))).sum()
 
     size = variables[-1].stop if variables else 0
-    jax.eval_shape(jax.vmap(jax.grad(total)), np.empty((2, size)))
+    program = jaxpr_as_fun(batch_operations(total, np.empty(size)))
+    jax.eval_shape(jax.vmap(jax.grad(lambda x: program(x)[0])), np.empty((2, size)))
 
 
 def evaluate_log_terms(

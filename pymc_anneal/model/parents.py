@@ -14,8 +14,7 @@ from pytensor.tensor.elemwise import DimShuffle
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.log_densities import log_term_graphs
-from pymc_anneal.model.once_per_model import once_per_model
+from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.underflow import scalar_op
 
 # Element-wise operations whose values jump.
@@ -52,7 +51,7 @@ def likelihood_is_constant(compiled: CompiledModel) -> bool:
     """
     if not likelihood_has_parents(compiled.model):
         return True
-    _, likelihood = compiled.freeze(log_term_graphs(compiled.model))
+    _, likelihood = compiled.freeze(compiled.graphs)
     simplified = rewrite_graph(likelihood, include=_RULES)
     return not set(ancestors([simplified])) & set(compiled.model.value_vars)
 

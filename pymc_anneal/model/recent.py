@@ -1,4 +1,4 @@
-"""Compiled models of recent calls, so that a model is compiled once and not at every call.
+"""What is kept of models between calls: compiled ones of recent calls, and what is found of each.
 
 A model is recognised by its identity and by all that can change in place: its variables, the
 transforms, coordinates, and the values of ``pm.Data`` and other shared variables.
@@ -7,8 +7,11 @@ transforms, coordinates, and the values of ``pm.Data`` and other shared variable
 import hashlib
 
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pymc as pm
@@ -17,6 +20,7 @@ from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.frozen_data import FrozenData
 
+_Found = TypeVar("_Found")
 # Number of models that are kept, with their data, until others replace them.
 _CAPACITY = 4
 
@@ -60,6 +64,22 @@ def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
         while len(_recent) > _CAPACITY:
             _recent.popitem(last=False)
     return found.compiled
+
+
+def once_per_model(find: Callable[[CompiledModel], _Found]) -> Callable[[CompiledModel], _Found]:
+    """Keep what a function returns for a model as long as the model lives.
+
+    The result must not refer to the model, which would then live for ever.
+    """
+    known: WeakKeyDictionary[CompiledModel, _Found] = WeakKeyDictionary()
+
+    @wraps(find)
+    def look_up(compiled: CompiledModel) -> _Found:
+        if compiled not in known:
+            known[compiled] = find(compiled)
+        return known[compiled]
+
+    return look_up
 
 
 def _state(model: pm.Model) -> tuple[object, ...]:

@@ -23,12 +23,12 @@ from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.dependence import dependences, flat_program
+from pymc_anneal.model.dependence import dependences
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
-from pymc_anneal.model.log_densities import log_term_graphs
 from pymc_anneal.model.notes import or_noted
-from pymc_anneal.model.once_per_model import once_per_model
+from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.summands import (
     Summand,
     colour_apart,
@@ -44,8 +44,8 @@ from pymc_anneal.model.variables import FreeVariable, split_values
 _MOST_TERMS = 20_000
 # Entries of masks: terms, or entries of an array on the way, times coordinates.
 _MOST_MASKS = 50_000_000
-# Operations of a program up to which further programs of it are worth their compilation: that of a
-# chain of 20 states, each a variable of its own, has 1,148, and the run took three times as long.
+# Operations of a program up to which further programs of it are worth their compilation. With 1,148
+# (20 states without batches) a run took three times as long.
 _MOST_OPERATIONS = 600
 # Coordinates from which on: fewer are moved in the time that it takes to find the terms.
 _FEWEST = 6
@@ -116,17 +116,9 @@ def separate_terms(compiled: CompiledModel) -> SeparateTerms | None:
     return or_noted(lambda: _find(compiled, coordinates), compiled.fallbacks, note)
 
 
-@double_precision
-def is_long(compiled: CompiledModel) -> bool:
-    """Whether the program of a density is so long that kernels of their own are not worth it."""
-    program = flat_program(compiled.log_terms, np.zeros(compiled.ndim))
-    return len(program.jaxpr.eqns) > _MOST_OPERATIONS
-
-
 def _find(compiled: CompiledModel, coordinates: np.ndarray) -> SeparateTerms | None:
-    model = compiled.model
-    outputs = compiled.freeze(log_term_graphs(model))
-    graph = jaxify(*checked_entry_by_entry(model.value_vars, outputs))
+    outputs = compiled.freeze(compiled.graphs)
+    graph = jaxify(*checked_entry_by_entry(compiled.model.value_vars, outputs))
     function = PicklableFunction(partial(_raw_terms, graph, compiled.variables))
     found = _analyse(function, compiled.ndim, coordinates)
     return found if found is not None and _agrees(found, compiled) else None
@@ -144,7 +136,7 @@ def _raw_terms(
 def _program(function: PicklableFunction, ndim: int) -> tuple[Any, tuple[Summand, ...]]:
     """Return the program of a density, and the arrays that it sums."""
     with jax.enable_x64(True):
-        program = flat_program(function, np.zeros(ndim))
+        program = batch_operations(function, np.zeros(ndim))
     return program, find_summands(program)
 
 

@@ -24,6 +24,7 @@ from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.programs import count_model
 from pymc_anneal.model.log_densities import Translation, evaluate_log_terms
+from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.variables import FreeVariable
 
@@ -42,7 +43,7 @@ class SharedProgram:
     @double_precision  # also where another process loads it
     def __init__(self, function: PicklableFunction, ndim: int):
         self._function, self._ndim = function, ndim
-        self._closed = jax.make_jaxpr(function)(np.zeros(ndim))
+        self._closed = batch_operations(function, np.zeros(ndim))
         # JAX's own arrays: those that it makes of NumPy's cannot be pickled.
         self.arrays = [jax.device_put(constant) for constant in self._closed.consts]
         self._digest = self._describe()
@@ -56,7 +57,7 @@ class SharedProgram:
                 "The arrays of a compiled model have lost precision: it was unpickled while JAX's "
                 "64-bit numbers were switched off. Unpickle it under `jax.enable_x64(True)`."
             )
-        bound = self._closed.replace(consts=arrays)  # type: ignore[no-untyped-call]
+        bound = self._closed.replace(consts=arrays)
         with jax.enable_x64(True):
             return LogTerms(*jaxpr_as_fun(bound)(jnp.asarray(x, jnp.float64)))
 

@@ -41,8 +41,8 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import sum_to_scalar
 from pymc_anneal.model.notes import or_noted
-from pymc_anneal.model.once_per_model import once_per_model
 from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.summands import is_close

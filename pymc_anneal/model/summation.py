@@ -25,8 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.model.dependence import dependences, flat_program
+from pymc_anneal.model.dependence import dependences
 from pymc_anneal.model.elimination import Elimination, plan_elimination
+from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.summands import (
     Summand,
@@ -47,8 +48,6 @@ _MOST_EVALUATIONS, _MOST_TERMS = 1024, 50_000
 # Entries of masks, and operations of a program whose gradient compiles in seconds: that of a chain
 # of 60 states, each a variable of its own, has 1,465, and did not in minutes.
 _MOST_MASKS, _MOST_OPERATIONS = 50_000_000, 800
-# Calls of functions that have derivatives of their own.
-_KEPT = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"})
 
 
 def _harmless(log: Callable[[jax.Array], jax.Array], zero: float) -> Callable[..., Any]:
@@ -188,7 +187,7 @@ def _program(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, dict[
     """Return the program of a density, and the masks of its arrays."""
     # Also where a process that has received the function traces it for the first time.
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        program = flat_program(function, np.zeros(p), np.zeros(ndim), keep=_KEPT)
+        program = batch_operations(function, np.zeros(p), np.zeros(ndim))
         sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
         if len(sizes) > _MOST_OPERATIONS or max(sizes, default=0) * p > _MOST_MASKS:
             raise CannotSumError("the program of the density is too long", np.arange(p))

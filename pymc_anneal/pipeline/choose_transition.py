@@ -23,7 +23,7 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH, Derivatives
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.model.separate_terms import SeparateTerms, is_long, separate_terms
+from pymc_anneal.model.separate_terms import SeparateTerms, separate_terms
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
 from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
@@ -260,8 +260,6 @@ def _joint_flips(compiled: CompiledModel, rest: list[int]) -> list[JointFlip]:
     smooth = compiled.derivatives.order == SMOOTH
     redrawn = rest if smooth and len(rest) <= _MAX_REDRAWN else []
     if not few or len(few) > _MAX_FLIPPED or (len(few) == 1 and not redrawn):
-        return []
-    if not compiled.calls and is_long(compiled):
         return []
     coordinates, support = zip(*few, strict=True)
     return [JointFlip(coordinates, support, redrawn)]

@@ -1,7 +1,7 @@
 """Starts that are asked for: the prior, a given density, a Laplace approximation."""
 
 from pymc_anneal.adaptation.fit_mixture import may_have_mixture
-from pymc_anneal.adaptation.fit_reference import laplace_reference
+from pymc_anneal.adaptation.laplace_reference import laplace_reference
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import ReferencePath
 from pymc_anneal.paths.references import Reference

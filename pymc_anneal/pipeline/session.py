@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_reference import MAX_DENSE
 from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
+from pymc_anneal.adaptation.preconditioner import MAX_DENSE
 from pymc_anneal.adaptation.support import MOST
 from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
 from pymc_anneal.annealing.block import Block

@@ -20,6 +20,7 @@ from scipy.stats import norm
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.posterior_density import (
@@ -28,7 +29,7 @@ from pymc_anneal.evidence.posterior_density import (
     log_posterior,
     terms_at,
 )
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict
+from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.recent import as_compiled

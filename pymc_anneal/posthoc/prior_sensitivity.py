@@ -17,11 +17,12 @@ import pymc as pm
 
 from pymc_anneal.base.arviz_compat import Container, required_group
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.mean_ratio import MeanRatio, mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict
+from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.prior_change import PriorChange, change_data, change_distribution

@@ -22,8 +22,9 @@ from scipy.special import softmax
 
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.data_hash import stored_data
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.evidence.verdict import Verdict, warn_unless_trusted
 from pymc_anneal.results.bayes_factor import LogBayesFactor, factor_range, factor_text
 from pymc_anneal.results.decompose import decompositions
 from pymc_anneal.results.log_evidence import log_evidence

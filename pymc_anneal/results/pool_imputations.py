@@ -27,7 +27,8 @@ from scipy.special import logsumexp
 from scipy.stats import t as student_t
 
 from pymc_anneal.evidence.ais import effective_sample_size
-from pymc_anneal.evidence.verdict import combined_verdict, verdict_from
+from pymc_anneal.evidence.combined_verdict import combined_verdict
+from pymc_anneal.evidence.verdict import verdict_from
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # Effective number of imputations below which the spread of a few says nothing.

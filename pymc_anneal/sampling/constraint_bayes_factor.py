@@ -26,9 +26,10 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
 from pymc_anneal.between.constraint_mass import Mass, Slack, count_mass, estimate_mass
 from pymc_anneal.between.constraints import Between, Increasing, compile_slack
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.posterior_density import grouped_draws
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.evidence.verdict import Verdict, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition

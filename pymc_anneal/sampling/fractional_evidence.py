@@ -15,8 +15,9 @@ import pymc as pm
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import combined_verdict, warn_unless_trusted
+from pymc_anneal.evidence.verdict import warn_unless_trusted
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.power_of_likelihood import raise_likelihood
 from pymc_anneal.results.log_evidence import log_evidence

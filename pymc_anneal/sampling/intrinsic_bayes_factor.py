@@ -30,13 +30,9 @@ from scipy.stats import norm
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
-from pymc_anneal.evidence.verdict import (
-    Verdict,
-    combined_verdict,
-    verdict_from,
-    warn_unless_trusted,
-)
+from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence

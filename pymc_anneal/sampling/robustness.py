@@ -26,8 +26,8 @@ from scipy.stats import norm
 from pymc_anneal.base.arviz_compat import Container, draws_ess
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.mean_ratio import mean_ratio
-from pymc_anneal.evidence.verdict import combined_verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled

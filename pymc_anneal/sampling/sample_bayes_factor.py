@@ -37,11 +37,12 @@ from pymc_anneal.between.from_draws import (
 )
 from pymc_anneal.between.joint_space import JointSpace, join_models
 from pymc_anneal.evidence.bennett import bar, disagreement, reweighting_p_value
+from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.diagnostics import MAX_DISAGREEMENT
 from pymc_anneal.evidence.draws_audit import judge_draws
 from pymc_anneal.evidence.mean_ratio import mean_ratio
 from pymc_anneal.evidence.posterior_density import grouped_draws
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict, warn_unless_trusted
+from pymc_anneal.evidence.verdict import Verdict, warn_unless_trusted
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition

@@ -13,12 +13,12 @@ from typing import Unpack
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.adaptation.fit_reference import fit_to_draws
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import unconstrain_posterior
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.sampling.fit_reference import fit_to_draws
 from pymc_anneal.sampling.run_arguments import SeededArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 

@@ -12,8 +12,7 @@ from pymc_anneal.adaptation.curvature import (
     locate_by_curvature,
     locate_tail,
 )
-from pymc_anneal.adaptation.fit_reference import MAX_DENSE, locate
-from pymc_anneal.adaptation.preconditioner import estimate_scale
+from pymc_anneal.adaptation.preconditioner import MAX_DENSE, estimate_scale, locate
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 from pymc_anneal.base.double_precision import double_precision

@@ -7,10 +7,10 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_reference import fit_to_draws, locate, newton_step
-from pymc_anneal.adaptation.preconditioner import estimate_scale
+from pymc_anneal.adaptation.preconditioner import estimate_scale, locate, newton_step
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.results.container import dataset
+from pymc_anneal.sampling.fit_reference import fit_to_draws
 from tests.adaptation.vague_regression import vague_regression
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pymc_anneal.evidence.verdict import Verdict, combined_verdict, verdict_from
+from pymc_anneal.evidence.combined_verdict import combined_verdict
+from pymc_anneal.evidence.verdict import Verdict, verdict_from
 
 VERDICTS = [
     Verdict("trust"),

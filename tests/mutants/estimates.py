@@ -258,7 +258,7 @@ ROWS: Rows = [
         ],
     ),
     (
-        "evidence/verdict",
+        "evidence/combined_verdict",
         "tests/evidence/test_verdict.py",
         [
             ("if doubts or not objections:", "if doubts:"),

@@ -337,10 +337,16 @@ ROWS: Rows = [
         ],
     ),
     (
-        "adaptation/fit_reference",
+        "adaptation/laplace_reference",
         "tests/adaptation/test_fit_reference.py",
         [
             ("np.linalg.cholesky(np.linalg.inv(curvature))", "np.linalg.inv(np.linalg.cholesky(curvature))"),
+        ],
+    ),
+    (
+        "adaptation/preconditioner",
+        "tests/adaptation/test_fit_reference.py",
+        [
             ("scale @ (scale.T @ slope) if", "scale.T @ (scale @ slope) if"),
             ("draws[finite].mean(axis=0) + step", "draws[finite].mean(axis=0) - step"),
         ],

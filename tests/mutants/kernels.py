@@ -212,6 +212,25 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/operation_batching",
+        "tests/model/test_operation_batching.py",
+        [
+            ("2 * len(batched.jaxpr.eqns) <=", "0 * len(batched.jaxpr.eqns) <="),
+            ("len(program.jaxpr.eqns) <= _FEWEST", "True"),
+            ("return _with_derivative(eqn)", "return str(eqn.replace(invars=[], outvars=[]))"),
+            ("np.array([place.member for place in places])", "np.arange(len(places))"),
+            ("or uses[v] > 1 else", "else"),
+            ("and eqn.params == inner.params", ""),
+            ("x.ndim == 1 and (steps == size).all()", "x.ndim == 1"),
+            ("(steps == steps[0]).all() and steps[0] > 0", "True"),
+            ("(np.diff(members) == 1).all()", "True"),
+            ("all(v is first for v in variables)", "True"),
+            ("and v.val == first.val for", "for"),
+            ("stack if is_new else lax.collapse", "stack if not is_new else lax.collapse"),
+            ("yield from map(self.value, apart)", "yield from map(self.value, apart[:1])"),
+        ],
+    ),
+    (
         "model/separate_terms",
         "tests/model/test_separate_terms.py tests/transitions/test_by_class.py",
         [

@@ -10,8 +10,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.fit_reference import fit_to_draws
 from pymc_anneal.model.derivatives import FIRST_ORDER, NO_GRADIENT, SMOOTH
+from pymc_anneal.sampling.fit_reference import fit_to_draws
 from tests.sampling.black_box_models import (
     LogLikelihood,
     LogLikelihoodWithGradient,
