@@ -42,11 +42,18 @@ _MAX_TRIALS = 5
 _MAX_TRIAL_VARIANCE = 3.0
 # Bounds on the growth of the number of steps from one trial to the next.
 _MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
+# Growth by the variance, and predicted error in nats, above which no run is of use: the kernel is
+# stuck.
+_HOPELESS_GROWTH, _HOPELESS_ERROR = 1e6, 3.0
 # Share of the time for calls of black boxes that a trial may take.
 _TRIAL_SHARE = 0.5
 # Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
 # the adaptation.
 _RUN_SHARE = 0.5
+_HOPELESS = (
+    "By its trial a run would have an error of {:.2g} nats in all the time there is, so it is as "
+    "short as the trial. Narrower priors may help, or variables on another scale."
+)
 # Share of the posterior draws of importance sampling that are copied by chance at most, and the
 # largest number of particles for each draw.
 _WITHOUT_COPIES, _LARGEST_POOL = 0.95, 4.0
@@ -165,8 +172,10 @@ def _run_trials(
 def _affordable_growth(session: Session, trials: Sequence[AnnealedRun]) -> float:
     """Return how many times longer the next trial is; 1 if the last one will do.
 
-    A trial that would take the time of the whole counted run is not begun.
+    A trial that would take the time of the whole counted run, or is hopeless, is not begun.
     """
+    if log_weight_variance(trials[-1].log_weight) > _HOPELESS_GROWTH:
+        return 1.0
     growth = min(_needed_growth(session.settings.target_mcse, trials), _MAX_GROWTH)
     return growth if growth * trials[-1].seconds <= session.call_budget.counted_seconds else 1.0
 
@@ -250,6 +259,10 @@ def _make_plan(
         seconds=seconds,
     )
     wanted, plan = within(), within(budget_seconds=session.call_budget.counted_seconds)
+    if plan.predicted_mcse > _HOPELESS_ERROR or wanted.steps > _HOPELESS_GROWTH * steps:
+        as_trial = seconds * steps * settings.draws * settings.chains
+        plan = within(budget_seconds=min(as_trial, session.call_budget.counted_seconds))
+        return replace(plan, note=_HOPELESS.format(plan.predicted_mcse))
     return replace(plan, note=_describe_cut(session, wanted, plan.steps, plan.particles))
 
 

@@ -10,7 +10,12 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.plan import planned_variance
-from pymc_anneal.pipeline.trial import _needed_growth, _plan_from_trial, plan_run
+from pymc_anneal.pipeline.trial import (
+    _affordable_growth,
+    _needed_growth,
+    _plan_from_trial,
+    plan_run,
+)
 from tests.pipeline.log_gamma_target import KERNEL, LogGammaTarget, log_gamma_session
 
 CANDIDATE = LogGammaTarget().candidate()
@@ -100,3 +105,24 @@ def test_the_plan_follows_from_steps_particles_and_time() -> None:
     seconds = 20 / 40_000 * found.steps * found.particles
     assert found.predicted_seconds == pytest.approx(seconds)
     assert least.steps == 300
+
+
+def test_a_run_without_hope_is_as_short_as_its_trial() -> None:
+    # Of most particles the weights differ by 1e4 nats: they are stuck where the kernel fails.
+    pilot = SimpleNamespace(cost=np.full(3, 7), log_reference_mass=0.0)
+    with log_gamma_session(draws=500, chains=2, target_mcse=0.05) as session:
+        hopeless = _plan_from_trial(session, pilot, trial(1e8, 40), 1)
+        long = _plan_from_trial(session, pilot, trial(100.0, 40), 1)
+        growths = [_affordable_growth(session, [trial(v, 40)]) for v in (1e8, 100.0)]
+    assert (hopeless.steps, hopeless.particles) == (40, 1000)
+    assert "as short as the trial" in hopeless.note
+    assert growths == [1, 8]
+    assert long.steps > 1000
+    assert not long.note
+
+
+def test_a_run_without_hope_keeps_to_its_time() -> None:
+    pilot = SimpleNamespace(cost=np.full(3, 7), log_reference_mass=0.0)
+    with log_gamma_session(draws=500, chains=2, max_minutes=0.1) as session:
+        found = _plan_from_trial(session, pilot, trial(1e8, 40), 1)
+    assert found.predicted_seconds <= 6
