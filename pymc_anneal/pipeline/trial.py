@@ -42,8 +42,7 @@ _MAX_TRIALS = 5
 _MAX_TRIAL_VARIANCE = 3.0
 # Bounds on the growth of the number of steps from one trial to the next.
 _MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
-# Growth by the variance, and predicted error in nats, above which no run is of use: the kernel is
-# stuck.
+# Variance of a trial, and predicted error in nats, above which no run is of use: kernels are stuck.
 _HOPELESS_GROWTH, _HOPELESS_ERROR = 1e6, 3.0
 # Share of the time for calls of black boxes that a trial may take.
 _TRIAL_SHARE = 0.5
@@ -174,7 +173,7 @@ def _affordable_growth(session: Session, trials: Sequence[AnnealedRun]) -> float
 
     A trial that would take the time of the whole counted run, or is hopeless, is not begun.
     """
-    if log_weight_variance(trials[-1].log_weight) > _HOPELESS_GROWTH:
+    if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:
         return 1.0
     growth = min(_needed_growth(session.settings.target_mcse, trials), _MAX_GROWTH)
     return growth if growth * trials[-1].seconds <= session.call_budget.counted_seconds else 1.0

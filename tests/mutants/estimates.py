@@ -299,7 +299,7 @@ ROWS: Rows = [
             ("return (found.bias / (HARMLESS_BIAS * mcse)) ** 2", "return found.bias / (HARMLESS_BIAS * mcse)"),
             ("trial.seconds / (trial.steps * trial.particles)", "trial.seconds / trial.steps"),
             ("growth = max(growth, variance)", "growth = max(growth, 1.0)"),
-            ("if log_weight_variance(trials[-1].log_weight) > _HOPELESS_GROWTH:", "if False:"),
+            ("if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:", "if False:"),
             ("min(as_trial, session.call_budget.counted_seconds)", "as_trial"),
             ("wanted.steps > _HOPELESS_GROWTH * steps:", "True:"),
         ],
