@@ -6,8 +6,7 @@ A model that is written as a loop has each operation once for every turn, on num
 
 Operations with the same name, parameters and shapes, whose inputs come from operations that are
 alike, become one on stacked arrays, and the program is as short as that of the model in vectors
-(operation batching: Neubig, Goldberg & Dyer 2017, section 3; Looks et al. 2017). Tracing,
-derivatives, compilation and evaluations take less.
+(operation batching: Neubig, Goldberg & Dyer 2017, section 3; Looks et al. 2017).
 """
 
 import itertools

@@ -247,20 +247,22 @@ def _make_plan(
 ) -> Plan:
     """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle."""
     settings = session.settings
+    draws = settings.draws * settings.chains
     within = partial(
         make_plan,
         variance=variance,
         steps=steps,
         least_steps=least_steps,
-        particles=settings.draws * settings.chains,
+        particles=draws,
         target_mcse=settings.target_mcse,
         log_reference_mass=pilot.log_reference_mass,
         seconds=seconds,
     )
-    wanted, plan = within(), within(budget_seconds=session.call_budget.counted_seconds)
-    if plan.predicted_mcse > _HOPELESS_ERROR or wanted.steps > _HOPELESS_GROWTH * steps:
-        as_trial = seconds * steps * settings.draws * settings.chains
-        plan = within(budget_seconds=min(as_trial, session.call_budget.counted_seconds))
+    time, as_trial = session.call_budget.counted_seconds, seconds * steps * draws
+    wanted, plan = within(), within(budget_seconds=time)
+    long = wanted.steps > _HOPELESS_GROWTH * steps
+    if as_trial < time and (long or plan.predicted_mcse > _HOPELESS_ERROR):
+        plan = within(budget_seconds=as_trial)
         return replace(plan, note=_HOPELESS.format(plan.predicted_mcse))
     return replace(plan, note=_describe_cut(session, wanted, plan.steps, plan.particles))
 

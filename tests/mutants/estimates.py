@@ -300,8 +300,8 @@ ROWS: Rows = [
             ("trial.seconds / (trial.steps * trial.particles)", "trial.seconds / trial.steps"),
             ("growth = max(growth, variance)", "growth = max(growth, 1.0)"),
             ("if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:", "if False:"),
-            ("min(as_trial, session.call_budget.counted_seconds)", "as_trial"),
-            ("wanted.steps > _HOPELESS_GROWTH * steps:", "True:"),
+            ("if as_trial < time and (", "if ("),
+            ("long or plan.predicted_mcse > _HOPELESS_ERROR", "True"),
         ],
     ),
     (
