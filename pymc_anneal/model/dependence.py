@@ -194,7 +194,7 @@ class _Analysis:
             return self._looked_up(eqn.primitive.bind(at, values[1], **eqn.params), [operand])
         found = np.zeros((*shape, self.count), bool)
         if operand is not None:
-            found = found | _some(operand)
+            found = found | _by_batch(operand, shape, eqn.params["dimension_numbers"])
         if indices is None:
             return found
         chosen = indices.any(axis=-2)  # the last axis of indices is that of the start of a slice
@@ -246,6 +246,15 @@ class _Analysis:
 
 def _union(masks: Sequence[np.ndarray]) -> np.ndarray:
     return np.asarray(np.logical_or.reduce(list(masks)))
+
+
+def _by_batch(operand: np.ndarray, shape: Sequence[int], numbers: Any) -> np.ndarray:
+    """Return on what an unknown entry of the operand of a look-up depends, by rows of a batch."""
+    others = tuple(a for a in range(operand.ndim - 1) if a not in numbers.operand_batching_dims)
+    free = [axis for axis in range(len(shape)) if axis not in numbers.offset_dims]
+    rows = [free[i] for i in numbers.start_indices_batching_dims]
+    masks = np.transpose(operand.any(axis=others), [*np.argsort(rows), len(rows)])
+    return np.expand_dims(masks, tuple(axis for axis in range(len(shape)) if axis not in rows))
 
 
 def _some(mask: np.ndarray) -> np.ndarray:

@@ -37,7 +37,9 @@ _OWN_DERIVATIVES = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_
 _KEPT = _OWN_DERIVATIVES | {"checkpoint", "remat"}
 
 
-def batch_operations(function: Callable[..., Any], *example: np.ndarray) -> Any:
+def batch_operations(
+    function: Callable[..., Any], *example: np.ndarray, fewest: int = _FEWEST
+) -> Any:
     """Return the program of a function, batched if it is long and becomes shorter by half.
 
     Programs that it calls are written out, except for derivatives of their own.
@@ -48,9 +50,11 @@ def batch_operations(function: Callable[..., Any], *example: np.ndarray) -> Any:
         JAX function of arrays.
     example
         Arrays of the shapes and types of its arguments.
+    fewest
+        Operations up to which a program is not long.
     """
     program = flat_program(function, *example, keep=_KEPT)
-    if len(program.jaxpr.eqns) <= _FEWEST:
+    if len(program.jaxpr.eqns) <= fewest:
         return program
     batched = jax.make_jaxpr(_Batches(program))(*example)
     return batched if 2 * len(batched.jaxpr.eqns) <= len(program.jaxpr.eqns) else program

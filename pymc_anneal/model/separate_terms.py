@@ -136,7 +136,8 @@ def _raw_terms(
 def _program(function: PicklableFunction, ndim: int) -> tuple[Any, tuple[Summand, ...]]:
     """Return the program of a density, and the arrays that it sums."""
     with jax.enable_x64(True):
-        program = batch_operations(function, np.zeros(ndim))
+        # Entries of one array seem to depend on more than those of many, where there is no rule.
+        program = batch_operations(function, np.zeros(ndim), fewest=_MOST_OPERATIONS)
     return program, find_summands(program)
 
 

@@ -187,7 +187,8 @@ def _program(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, dict[
     """Return the program of a density, and the masks of its arrays."""
     # Also where a process that has received the function traces it for the first time.
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        program = batch_operations(function, np.zeros(p), np.zeros(ndim))
+        example = np.zeros(p), np.zeros(ndim)
+        program = batch_operations(function, *example, fewest=_MOST_OPERATIONS)
         sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
         if len(sizes) > _MOST_OPERATIONS or max(sizes, default=0) * p > _MOST_MASKS:
             raise CannotSumError("the program of the density is too long", np.arange(p))

@@ -64,6 +64,10 @@ class TestDependence:
             (lambda x: jnp.arange(5.0)[x[:2].astype(int)], rows("1000", "0100")),
             (lambda x: jnp.asarray(MATRIX)[x[:2].astype(int)].sum(axis=1), rows("1000", "0100")),
             (lambda x: x[:2][x[2:].astype(int)], rows("1110", "1101")),
+            (
+                lambda x: jax.vmap(lambda row, i: row[i])(x.reshape(2, 2), x[2:].astype(int)),
+                rows("1110", "0011"),
+            ),
             (lambda x: jnp.cumsum(x)[:1], rows("1111")),  # no rule: on everything
             (lambda x: jax.nn.logsumexp(x.reshape(2, 2), axis=0), rows("1010", "0101")),
             (lambda x: jnp.sort(x[:2]), rows("1100", "1100")),
@@ -90,15 +94,15 @@ def occupancy() -> pm.Model:
     return model
 
 
-def chain() -> pm.Model:
+def chain(length: int = 6) -> pm.Model:
     with pm.Model() as model:
         stay = pm.Beta("stay", 8, 2)
         p = pt.stack([pt.stack([stay, 1 - stay]), pt.stack([1 - stay, stay])])
         states = [pm.Categorical("s0", p=[0.5, 0.5])]
-        for t in range(1, 6):
+        for t in range(1, length):
             states.append(pm.Categorical(f"s{t}", p=p[states[-1]]))
         table = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
-        pm.Categorical("y", p=pt.as_tensor(table)[pt.stack(states)], observed=[0, 0, 1, 2, 2, 1])
+        pm.Categorical("y", p=pt.as_tensor(table)[pt.stack(states)], observed=np.arange(length) % 3)
     return model
 
 
@@ -125,6 +129,11 @@ class TestClasses:
         found = separate_terms(pma.compile_model(build()))
         assert found is not None
         np.testing.assert_array_equal(found.colour, colours)
+
+    def test_of_a_model_in_a_long_loop(self) -> None:
+        found = separate_terms(pma.compile_model(chain(24)))
+        assert found is not None
+        np.testing.assert_array_equal(found.colour, [0, 1] * 12)
 
     def test_a_regression_has_none(self) -> None:
         with pm.Model() as model:
