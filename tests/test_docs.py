@@ -195,30 +195,31 @@ class TestExoplanets:
         return np.array(values)[np.isfinite(values)]
 
     def test_the_table_is_read(self, cells) -> None:
-        assert len(cells) == 14
+        assert len(cells) == 15
 
     def test_puc(self, cells) -> None:
-        others = [c["puc"] - c["own"] for k, c in cells.items() if k != ("2", "narrow", "2")]
+        hard = {("2", "narrow", "2"), ("2", "narrow", "3")}
+        others = [c["puc"] - c["own"] for k, c in cells.items() if k not in hard]
         assert np.abs(others).max() < 0.06
 
     def test_nelson(self, cells) -> None:
         one, two = (self.differences(cells, "nelson", n) for n in "12")
         assert ((one.round(2) <= -0.68) & (one.round(2) >= -0.72)).all()
         assert ((two.round(2) <= -1.37) & (two.round(2) >= -1.40)).all()
-        assert sorted(self.differences(cells, "nelson", "3").round(1)) == [-2.0, -1.3]
+        assert sorted(self.differences(cells, "nelson", "3").round(1)) == [-2.1, -2.0, -1.3]
 
     def test_multinest(self, cells) -> None:
         one = sorted(self.differences(cells, "multinest", "1").round(1))
         assert one[0] == -2.4
         assert 0.2 <= one[1] <= one[-1] <= 0.9
         more = self.differences(cells, "multinest", "23").round(1)
-        assert (more.min(), more.max()) == (-0.2, 3.2)
+        assert (more.min(), more.max()) == (-0.3, 3.2)
 
     def test_diaz_and_rajpaul(self, cells) -> None:
         for team in ("diaz", "rajpaul"):
             assert np.abs(self.differences(cells, team, "1", "narrow")).max() < 0.1
             assert np.abs(self.differences(cells, team, "1", "wide")).max() < 1.5
-            assert np.abs(self.differences(cells, team, "23")).max() < 1.7
+            assert np.abs(self.differences(cells, team, "23")).max() < 2.3
 
     def test_no_planets(self, cells) -> None:
         for team in TEAMS[1:]:

@@ -146,7 +146,7 @@ def _sums(outputs: Sequence[Variable]) -> Iterator[tuple[Variable, _Choice]]:
 
 def _as_choice(variable: Variable) -> _Choice | None:
     """Return the terms of a sum of densities; None if the variable is no such sum."""
-    if variable.owner is None or not str(variable.dtype).startswith("float"):
+    if variable.owner is None or not str(getattr(variable, "dtype", "")).startswith("float"):
         return None
     operation = scalar_op(variable)
     name, inputs = type(operation or variable.owner.op).__name__, variable.owner.inputs

@@ -39,6 +39,7 @@ from pymc_anneal.model.log_densities import (
 )
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
+from pymc_anneal.model.missing_values import integrate_missing
 from pymc_anneal.model.notes import list_notes
 from pymc_anneal.model.pickling import pack
 from pymc_anneal.model.prior_draws import NotFiniteDrawError, PriorSampler
@@ -333,8 +334,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
     Parameters
     ----------
     model : pymc.Model or bambi.Model, optional
-        Model whose free variables, continuous or discrete, have proper priors. Default: the model
-        on the context stack.
+        Model with proper priors. Default: the model on the context stack.
 
     Returns
     -------
@@ -346,7 +346,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         There is no model on the stack, or the argument is not a model.
     NotImplementedError
         The model has a free variable whose counts have a fixed sum, a minibatch or simulator,
-        missing values of a multivariate variable, or a variable without forward draws.
+        missing values whose joint density is not normal, or a variable without forward draws.
     ValueError
         A prior is improper, or has almost no mass on the space onto which its transform maps.
 
@@ -362,6 +362,7 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
             f"`model` is a {type(model).__name__}, expected a pymc.Model or a model of Bambi."
         )
     check_supported(model)
+    model = integrate_missing(model)
     try:
         return _compile(model)
     except NotFiniteDrawError:

@@ -7,7 +7,7 @@ of the user.
 
 import warnings
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,18 @@ import pymc as pm
 
 from pymc.model.fgraph import fgraph_from_model, model_from_fgraph
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.fg import FunctionGraph
 
 
-def copy_model(model: pm.Model) -> pm.Model:
-    """Copy a model, its data included."""
+def copy_model(
+    model: pm.Model, change: Callable[[FunctionGraph], None] = lambda fgraph: None
+) -> pm.Model:
+    """Copy a model, its data included, with changes of the copy's graph."""
     with warnings.catch_warnings():
         # That objects of pm.gp cannot add variables to the copy, which has all that it needs.
         warnings.simplefilter("ignore", UserWarning)
         fgraph, _ = fgraph_from_model(without_initial_values(model))
+    change(fgraph)
     return model_from_fgraph(fgraph, mutate_fgraph=True)
 
 

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import pymc as pm
 
+from pymc_anneal.model.missing_values import ObservedPartRV
+
 _Found = TypeVar("_Found")
 
 
@@ -26,6 +28,12 @@ def list_notes(model: pm.Model, log_mass: float, log_mass_mcse: float) -> list[s
         notes.append(
             f"Potential {names} is tempered with the likelihood; the evidence is the integral of "
             "prior x likelihood x potential."
+        )
+    parts = [f"'{rv.name}'" for rv in model.observed_RVs if isinstance(rv.owner.op, ObservedPartRV)]
+    if parts:
+        notes.append(
+            f"What is missing beside {', '.join(parts)} is integrated out exactly, and drawn given "
+            "the other variables."
         )
     if log_mass != 0:
         notes.append(

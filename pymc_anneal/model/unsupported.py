@@ -12,7 +12,6 @@ from pymc.distributions.censored import CensoredRV
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.distribution import (
     DiracDeltaRV,
-    PartialObservedRV,
     SymbolicRandomVariable,
 )
 from pymc.distributions.multivariate import DirichletMultinomialRV
@@ -47,13 +46,6 @@ _FREE = (
     _Unsupported((FlatRV,), ValueError, f"has the improper prior pm.Flat: {_IMPROPER}", _PROPER),
     _Unsupported(
         (HalfFlatRV,), ValueError, f"has the improper prior pm.HalfFlat: {_IMPROPER}", _PROPER
-    ),
-    _Unsupported(
-        (PartialObservedRV,),
-        NotImplementedError,
-        "holds missing values of a multivariate variable: PyMC assigns their joint density to the "
-        "observed part, so the prior of the missing part is not available",
-        "Model the missing entries as a separate variable",
     ),
     _Unsupported(
         (MultinomialRV, DirichletMultinomialRV),
@@ -108,9 +100,9 @@ def check_supported(model: pm.Model) -> None:
         A free variable has an improper prior, or a potential or the parameters of a variable
         depend on a random variable that is not part of the model.
     NotImplementedError
-        A free variable holds counts with a fixed sum, missing values of a multivariate variable,
-        or values that are not numbers, or has a prior with point masses and a density; an observed
-        variable or a potential is a minibatch or a simulator.
+        A free variable holds counts with a fixed sum or values that are not numbers, or has a prior
+        with point masses and a density; an observed variable or a potential is a minibatch or a
+        simulator.
     """
     for rv in model.free_RVs:
         _check_ops(f"Variable '{rv.name}'", [rv.owner.op], _FREE)

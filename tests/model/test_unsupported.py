@@ -1,7 +1,5 @@
 """Models that cannot be annealed raise errors that name the variable."""
 
-import warnings
-
 from collections.abc import Callable
 
 import numpy as np
@@ -27,13 +25,6 @@ def _rescaled() -> None:
 def _simulator() -> None:
     x = pm.Normal("x")
     pm.Simulator("s", lambda rng, x, size: rng.normal(x, size=size), x, observed=Y)
-
-
-def _partly_observed() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-        data = np.ma.masked_invalid([[0.3, np.nan], [1.0, 2.0]])
-        pm.MvNormal("pair", np.zeros(2), np.eye(2), observed=data)
 
 
 def _no_draws() -> None:
@@ -85,7 +76,6 @@ UNSUPPORTED = [
     (_minibatch, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_rescaled, NotImplementedError, "'y' is a minibatch or has a `total_size`"),
     (_simulator, NotImplementedError, "'s' is a pm.Simulator.*pm.sample_smc"),
-    (_partly_observed, NotImplementedError, "'pair.*' holds missing values of a multivariate"),
     (_no_draws, NotImplementedError, "random"),
 ]
 

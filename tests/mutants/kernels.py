@@ -293,6 +293,22 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/missing_values",
+        "tests/model/test_missing_values.py",
+        [
+            ("pt.linalg.solve_triangular(root.mT, right, lower=False, b_ndim=1)", "pt.linalg.solve_triangular(root, right, lower=True, b_ndim=1)"),
+            ("log_density = at_mean + constant - _log_volume(root)", "log_density = at_mean + constant"),
+            ("    at_mean = graph_replace(density, {missing: mean})", "    at_mean = graph_replace(density, {missing: start})"),
+            ("constant = places.number * np.log(2 * np.pi) / 2\n    at_mean", "constant = places.filled.size * np.log(2 * np.pi) / 2\n    at_mean"),
+            ("self._at = np.nonzero(rows)[0], np.cumsum(rows, axis=1)[rows] - 1", "self._at = np.nonzero(rows)[0], np.zeros(rows.sum(), int)"),
+            ("free = [n.outputs[0] for n in drawn if n not in missing]", "free = [pt.zeros(1)]"),
+            ("    if dist in ancestors([*inputs, *model.potentials]):", "    if dist in ancestors(inputs):"),
+            ("if isinstance(dist.owner.op, CARRV | ICARRV) or not normal:", "if not normal:"),
+            ("normal = np.isfinite(wanted).any() and is_close(found, wanted)", "normal = True"),
+            ("rv.owner.op, PartialObservedRV) and rv.owner.op.ndim_supp > 0", "rv.owner.op, PartialObservedRV)"),
+        ],
+    ),
+    (
         "model/checked_entries",
         "tests/model/test_separate_terms.py",
         [
