@@ -4,6 +4,7 @@ import warnings
 
 from typing import Any
 
+import jax
 import numpy as np
 import pymc as pm
 import pytest
@@ -72,7 +73,7 @@ def test_predators_and_prey() -> None:
     """42,000 calls of SciPy's `odeint` against gradients through 640 steps of Runge and Kutta."""
     black_box, twin = run(lotka_volterra(solve)), run(lotka_volterra(populations))
     assert black_box["evidence"].attrs["transition"] == "RandomWalkMetropolis"
-    assert twin["evidence"].attrs["transition"] == "HMC"
+    assert twin["evidence"].attrs["transition"] != "RandomWalkMetropolis"
     found = pma.log_evidence(black_box)
     assert agree(found, pma.log_evidence(twin))
     assert found.mcse < 0.1
@@ -108,10 +109,18 @@ def falling(solution) -> pm.Model:
     return model
 
 
+def gradient(model: pm.Model) -> np.ndarray:
+    """Return the gradient of the log density at a drag of 0.4 and a gravity near its prior mean."""
+    compiled = pma.compile_model(model)
+    at = compiled.unconstrain({"drag": np.array([0.4]), "gravity": np.array([9.0])})[0]
+    return np.asarray(jax.grad(lambda x: sum(compiled.log_terms(x)))(at))
+
+
 @pytest.mark.slow
 def test_differential_equations_of_pymc() -> None:
-    """Their gradients, by sensitivity equations, are used; the same seed gives the same run."""
-    found, exact = run(falling(integrated), 50), run(falling(in_closed_form), 50)
+    """Gradients by sensitivity equations are those of the closed form, and are used."""
+    models = falling(integrated), falling(in_closed_form)
+    assert np.allclose(*map(gradient, models), rtol=1e-5)
+    found, exact = (run(model, 50) for model in models)
     assert found["evidence"].attrs["transition"] == "HMC"
-    values = [pma.log_evidence(idata).log_evidence for idata in (found, exact)]
-    assert values[0] == pytest.approx(values[1], abs=1e-3)
+    assert agree(pma.log_evidence(found), pma.log_evidence(exact))
