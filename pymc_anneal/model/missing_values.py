@@ -244,7 +244,7 @@ def _draw(
     dist, mask = observed.owner.inputs
     places = _Places(mask.data, observed.owner.op.ndim_supp)
     part = integrate(dist, places, given, parents)
-    seed = pt.concatenate([v.ravel().astype("float64") for v in free])
+    seed = pt.concatenate([pt.zeros(1), *(v.ravel().astype("float64") for v in free)])
     step = _solve_transposed(part.root, SeededNormals()(seed, part.mean))
     return places.in_line(part.mean + step)
 

@@ -153,6 +153,16 @@ def test_an_evidence_in_closed_form() -> None:
     assert [rv.name for rv in model.free_RVs] == names  # the user's model is as it was
 
 
+@double_precision
+def test_a_model_without_parameters() -> None:
+    joint = JOINTS["rows of a multivariate normal"]
+    with pm.Model() as model, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        joint.declare(1.0, joint.data)
+    found = pma.compile_model(model).log_terms(jax.numpy.zeros(0))
+    assert found.log_likelihood == pytest.approx(_condition(joint, 1.0)[0], rel=1e-10)
+
+
 def _student() -> None:
     pm.MvStudentT("y", nu=4, mu=np.zeros(3), scale=np.eye(3), observed=ROWS)
 
