@@ -207,6 +207,10 @@ class TestExoplanets:
         assert ((one.round(2) <= -0.68) & (one.round(2) >= -0.72)).all()
         assert ((two.round(2) <= -1.37) & (two.round(2) >= -1.40)).all()
         assert sorted(self.differences(cells, "nelson", "3").round(1)) == [-2.1, -2.0, -1.3]
+        known = [n * np.log(2) + self.differences(cells, "nelson", str(n)) for n in (1, 2, 3)]
+        left = np.sort(np.abs(np.concatenate(known)))
+        assert len(left) == 12
+        assert left[-2] < 0.04 < left[-1]
 
     def test_multinest(self, cells) -> None:
         one = sorted(self.differences(cells, "multinest", "1").round(1))

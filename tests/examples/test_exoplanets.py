@@ -132,8 +132,9 @@ def test_stored_results(exoplanets: ModuleType) -> None:
     """Trusted results are exact without planets, and near the best of the teams with them."""
     table = pd.read_csv(exoplanets.DATA / "evidences.csv")
     best = "TeamPUC/vb-importance-sampling-long"
-    # A posterior of several modes, for which the teams differ by 2.5 nats.
-    apart = [(2, 2)]
+    # Posteriors of several modes, of which the importance sampling of that team misses parts. That
+    # of another team lacks log 2 for each planet, in these as in 9 of 10 other cells, to 0.04.
+    hard, other = {(2, 2), (2, 3)}, "Nelson/MCMC_IS_30"
     for row in table[table["verdict"] == "trust"].itertuples():
         assert row.mcse <= 0.15
         if row.planets == 0:
@@ -141,7 +142,8 @@ def test_stored_results(exoplanets: ModuleType) -> None:
             assert abs(row.log_evidence - exact) < 4 * row.mcse + 1e-3, row
             continue
         teams = exoplanets.published(row.data_set, row.prior, row.planets)
-        if (row.data_set, row.planets) in apart:
-            assert teams.min() < row.log_evidence < teams.max()
+        if (row.data_set, row.planets) in hard:
+            known = teams[other] + row.planets * np.log(2)
+            assert abs(row.log_evidence - known) < 0.05, row
         else:
             assert abs(row.log_evidence - teams[best]) < 0.1 + 1e-3, row
