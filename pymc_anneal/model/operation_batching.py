@@ -210,7 +210,7 @@ class _Evaluation:
 
 def _kinds(program: Any) -> list[list[_Node]]:
     """Return operations that are alike together, after all those on which they depend."""
-    kinds = dict[Any, list[_Node]]()
+    kinds, found = list[list[_Node]](), dict[Any, int]()
     numbers: dict[Any, str] = {v: f"argument {i}" for i, v in enumerate(program.jaxpr.invars)}
     numbers |= {v: f"constant {v.aval}" for v in program.jaxpr.constvars}
 
@@ -221,12 +221,13 @@ def _kinds(program: Any) -> list[list[_Node]]:
         if node.name == "add":
             node.inputs.sort(key=number)
         inputs = node.inputs if node.name == "slice" else map(number, node.inputs)
-        key = (_description(node), *inputs)
-        first = kinds.setdefault(key, [node])[0]
-        if first is not node:
-            kinds[key].append(node)
-        numbers |= {v: f"{id(first.eqn)} {output}" for output, v in enumerate(node.eqn.outvars)}
-    return list(kinds.values())
+        kind = found.setdefault((_description(node), *inputs), len(kinds))
+        if kind == len(kinds):
+            kinds.append([])
+        kinds[kind].append(node)
+        # Sums are sorted by these names: by addresses, they would differ between processes.
+        numbers |= {v: f"kind {kind} {output}" for output, v in enumerate(node.eqn.outvars)}
+    return kinds
 
 
 def _description(node: _Node) -> Any:

@@ -12,6 +12,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 from jax.scipy.special import logsumexp, xlogy
 
+from pymc_anneal.model import operation_batching
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.operation_batching import batch_operations
 
@@ -182,6 +183,14 @@ def test_the_program_is_no_longer_than_that_of_few_groups(function):
     with jax.enable_x64(True):
         batched = batch_operations(function, np.zeros(NDIM))
         assert length(batched) <= 0.5 * length(jax.make_jaxpr(function)(np.zeros(NDIM)))
+
+
+@pytest.mark.parametrize("function", LOOPS)
+def test_the_program_does_not_depend_on_addresses(function, monkeypatch):
+    with jax.enable_x64(True):
+        found = str(batch_operations(function, np.zeros(NDIM)))
+        monkeypatch.setattr(operation_batching, "id", lambda x: -id(x), raising=False)
+        assert found == str(batch_operations(function, np.zeros(NDIM)))
 
 
 def test_a_program_with_a_short_loop_stays_as_it_is():

@@ -228,6 +228,7 @@ ROWS: Rows = [
             ("and v.val == first.val for", "for"),
             ("stack if is_new else lax.collapse", "stack if not is_new else lax.collapse"),
             ("yield from map(self.value, apart)", "yield from map(self.value, apart[:1])"),
+            ('f"kind {kind} {output}"', 'f"{id(kinds[kind])} {output}"'),
         ],
     ),
     (
