@@ -128,8 +128,8 @@ class CompiledModel:
         return tuple(v for v in self.variables if v.discrete)
 
     @property
-    def summed(self) -> tuple[FreeVariable, ...]:
-        """Discrete variables that are summed out of the density, which is one of the others."""
+    def taken_out(self) -> tuple[FreeVariable, ...]:
+        """Variables summed or integrated out of the density, which is one of the others."""
         return ()
 
     @property

@@ -177,6 +177,9 @@ class _Analysis:
             return [_union([np.broadcast_to(m, (*shape, self.count)) for m in present])]
         if name in _MOVED:
             return [self._moved(eqn, masks)]
+        if name == "split" and masks[0] is not None:
+            ends = np.cumsum(eqn.params["sizes"])[:-1]
+            return list[Mask](np.split(masks[0], ends, axis=eqn.params["axis"]))
         if name in _REDUCED and masks[0] is not None:
             return [np.asarray(masks[0].any(axis=tuple(eqn.params["axes"])))]
         if name == "dot_general":

@@ -190,7 +190,7 @@ class LocationScaleModel:
 @once_per_model
 def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     """Return a model as a function of its coordinates; None if there is no choice."""
-    if compiled.derivatives.order < SMOOTH or compiled.discrete or compiled.summed:
+    if compiled.derivatives.order < SMOOTH or compiled.discrete or compiled.taken_out:
         return None
     # Members of a family share one compilation, and would each have one of their own.
     shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)

@@ -12,18 +12,14 @@ variable's prior depends on them. What that leaves out is measured when the run 
 an average over the posterior draws.
 """
 
-import hashlib
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.tree_util import Partial
 from pytensor.tensor.random.basic import (
     BetaBinomialRV,
     BinomialRV,
@@ -32,19 +28,21 @@ from pytensor.tensor.random.basic import (
     PoissonRV,
 )
 
-from pymc_anneal.base.batches import map_batches
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.model.branches import Branches
-from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.jaxify import JaxGraph, jaxify
-from pymc_anneal.model.log_densities import sum_to_scalar
 from pymc_anneal.model.notes import or_noted
-from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.recent import once_per_model
-from pymc_anneal.model.shared_program import SharedProgram
-from pymc_anneal.model.spatial import missing_constants
+from pymc_anneal.model.reduced import (
+    ReducedModel,
+    at_low_cost,
+    join_names,
+    lay_out,
+    length,
+    places,
+    reduce_model,
+    split_density,
+)
 from pymc_anneal.model.summands import is_close
 from pymc_anneal.model.summation import CannotSumError, Summation, plan_summation
 from pymc_anneal.model.variables import FreeVariable
@@ -58,65 +56,26 @@ _DRAWS, _FURTHER, _LEAST = 1024, 1.25, 5
 # Posterior draws at which a sum up to twice as many is compared, and the error that matters, in
 # nats: a third of the smallest standard error that runs aim at.
 _COMPARED, _ERROR = 256, 0.003
-# Variables that a note names.
-_NAMED = 4
-# Draws of variables summed out in a batch.
-_BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
-class SummedModel(CompiledModel):
+class SummedModel(ReducedModel):
     """A compiled model with some of its discrete variables summed out.
 
     Attributes
     ----------
-    _summed : tuple of FreeVariable
-        The variables summed out, with their places among these.
-    _whole : tuple of FreeVariable
-        All free variables.
     _summation : Summation
     _cut : tuple of str
         Names of counts that are summed up to a number that is not their end.
     """
 
-    _summed: tuple[FreeVariable, ...]
-    _whole: tuple[FreeVariable, ...]
     _summation: Summation
     _cut: tuple[str, ...]
-
-    @property
-    def summed(self) -> tuple[FreeVariable, ...]:
-        """Variables that are summed out."""
-        return self._summed
 
     @property
     def evaluations(self) -> int:
         """Evaluations of the density before it was summed."""
         return len(self._summation.values)
-
-    @property
-    def branches(self) -> Branches | None:  # type: ignore[override]
-        """None: those of the density before it was summed are not those of the sum."""
-        return None
-
-    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw from the prior, shape ``(draws, d)``."""
-        return super().sample_prior(seed, draws)[:, self._kept]
-
-    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Map positions to variables and deterministics, those summed out drawn given the others.
-
-        The seed is a hash of the positions: the same positions give the same draws.
-        """
-        return super().constrain(self._complete(position))
-
-    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Map values of the free variables to positions, shape ``(n, d)``."""
-        return super().unconstrain(values)[:, self._kept]
-
-    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the log likelihood of each observation, given draws of what is summed out."""
-        return self._model_of_all.pointwise_log_likelihood(self._complete(position))
 
     @double_precision
     def doubt_sum(self, position: np.ndarray) -> str:
@@ -124,15 +83,15 @@ class SummedModel(CompiledModel):
         if not self._cut:
             return ""
         x = position[:: -(-len(position) // _COMPARED)]
-        bounds = [pair for v in self._summed for pair in self._up_to_twice(v)]
+        bounds = [pair for v in self._taken for pair in self._up_to_twice(v)]
         longer = plan_summation(self._summation.function, self.ndim, bounds, most=np.inf)
         own, other = (
-            _at_low_cost(jax.vmap(s.evaluate), x).log_likelihood for s in (self._summation, longer)
+            at_low_cost(jax.vmap(s.evaluate), x).log_likelihood for s in (self._summation, longer)
         )
         error = float(np.log(np.mean(np.exp(other - own))))
         if error <= _ERROR:
             return ""
-        words = ", ".join(_describe(v) for v in self._summed if v.name in self._cut)
+        words = ", ".join(_describe(v) for v in self._taken if v.name in self._cut)
         return (
             f"the sum over {words} ends too soon: up to twice as many add {error:.2g} nats; take "
             "discrete='sample'"
@@ -150,38 +109,13 @@ class SummedModel(CompiledModel):
         z = self._summation.values[worst]
         return self._model_of_all.explain_nan(self._join(position[None], z[None])[0])
 
-    @cached_property
-    def _model_of_all(self) -> CompiledModel:
-        """The model before the sum, but for its density."""
-        return CompiledModel(**{**_fields_of(self), "variables": self._whole})
-
-    @cached_property
-    def _kept(self) -> np.ndarray:
-        """Places of the variables that are not summed out in the vector of all."""
-        return _places([v for v in self._whole if v.name in {u.name for u in self.variables}])
-
-    @cached_property
-    def _own(self) -> np.ndarray:
-        """Places of the variables that are summed out in the vector of all."""
-        return _places([v for v in self._whole if v.name in {u.name for u in self._summed}])
-
-    def _join(self, position: np.ndarray, z: np.ndarray) -> np.ndarray:
-        whole = np.empty((len(position), position.shape[1] + z.shape[1]))
-        whole[:, self._kept], whole[:, self._own] = position, z
-        return whole
-
-    @double_precision
-    def _complete(self, position: np.ndarray) -> np.ndarray:
-        position = np.ascontiguousarray(position, dtype=float)
-        seed = int.from_bytes(hashlib.sha256(position.tobytes()).digest()[:4], "little")
-        keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
-        words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
-        rows = np.concatenate([position, words], axis=1)
-        return self._join(position, map_batches(_drawing(self._summation), rows, _BATCH))
+    @property
+    def _drawing(self) -> Callable[[np.ndarray], jax.Array]:
+        return _draw_rows(self._summation)
 
 
 @lru_cache(maxsize=4)
-def _drawing(summation: Summation) -> Callable[[np.ndarray], jax.Array]:
+def _draw_rows(summation: Summation) -> Callable[[np.ndarray], jax.Array]:
     """Return the compiled function that draws z for rows of x and the words of a key."""
     # An argument: XLA would take long to evaluate what depends on constants alone.
     values, ndim = jnp.asarray(summation.values, float), summation.ndim
@@ -224,14 +158,12 @@ def _find(compiled: CompiledModel) -> SummedModel | None:
     chosen = [v for v in _with_ends(compiled) if v.stop > v.start]
     while chosen:
         names = {v.name for v in chosen}
-        summed, others = (
-            _renumber(chosen),
-            _renumber([v for v in compiled.variables if v.name not in names]),
-        )
+        summed = lay_out(chosen)
+        others = lay_out(v for v in compiled.variables if v.name not in names)
         try:
-            function = _density(compiled, summed, others)
+            function = split_density(compiled, summed, others)
             bounds = [pair for v in summed for pair in v.support or ()]
-            summation = plan_summation(function, _length(others), bounds)
+            summation = plan_summation(function, length(others), bounds)
             _check_cut(summation, summed, ended)
         except CannotSumError as error:
             at = set(error.entries.tolist())
@@ -261,45 +193,9 @@ def _with_ends(compiled: CompiledModel) -> list[FreeVariable]:
 
 def _check_cut(summation: Summation, summed: Sequence[FreeVariable], ended: Sequence[str]) -> None:
     """Raise if a sum that is cut is needed for the prior, which has to integrate to one."""
-    cut = _places([v for v in summed if v.name not in ended])
+    cut = places([v for v in summed if v.name not in ended])
     if summation.prior is not None and len(cut):
         raise CannotSumError("the prior of a real variable depends on a count without end", cut)
-
-
-def _density(
-    compiled: CompiledModel, summed: Sequence[FreeVariable], others: Sequence[FreeVariable]
-) -> PicklableFunction:
-    """Return the density of z and x: log prior of x, of z, and log likelihood."""
-    model, names = compiled.model, {v.name for v in summed}
-    groups = [
-        [rv for rv in model.free_RVs if rv.name not in names],
-        [rv for rv in model.free_RVs if rv.name in names],
-        [*model.observed_RVs, *model.potentials],
-    ]
-    outputs = [
-        sum_to_scalar(model.logp(vars=group) if group else 0.0)
-        + missing_constants(model, [v for v in group if v in model.basic_RVs])
-        for group in groups
-    ]
-    graph = jaxify(*checked_entry_by_entry(model.value_vars, compiled.freeze(outputs)))
-    order = [rv.name for rv in model.free_RVs]
-    return PicklableFunction(partial(_evaluate, graph, tuple(order), tuple(summed), tuple(others)))
-
-
-def _evaluate(
-    graph: JaxGraph,
-    order: Sequence[str],
-    summed: Sequence[FreeVariable],
-    others: Sequence[FreeVariable],
-    z: jax.Array,
-    x: jax.Array,
-) -> list[jax.Array]:
-    with jax.enable_x64(True):
-        values = {}
-        for vector, variables in ((z, summed), (x, others)):
-            for v in variables:
-                values[v.name] = vector[v.start : v.stop].reshape(v.shape).astype(v.dtype)
-        return [jnp.asarray(v, jnp.float64) for v in graph(*(values[name] for name in order))]
 
 
 def _log_terms(summation: Summation, log_mass: float, x: jax.Array) -> LogTerms:
@@ -316,20 +212,11 @@ def _build(
     others: tuple[FreeVariable, ...],
     cut: tuple[str, ...],
 ) -> SummedModel:
-    function = PicklableFunction(partial(_log_terms, summation, compiled.log_prior_mass))
-    program = SharedProgram(function, summation.ndim)
+    log_terms = partial(_log_terms, summation, compiled.log_prior_mass)
     words = [_describe(v) + (", and no further" if v.name in cut else "") for v in summed]
-    if len(words) > _NAMED:
-        words = [*words[: _NAMED - 1], f"{len(words) - _NAMED + 1} more"]
-    note = f"Summed out exactly: {', '.join(words)}."
-    own = {
-        "variables": others,
-        "ndim": summation.ndim,
-        "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
-        "notes": (*compiled.notes, note),
-    }
-    found = {"_summed": summed, "_whole": compiled.variables, "_cut": cut}
-    return SummedModel(**{**_fields_of(compiled), **own, **found}, _summation=summation)
+    note = f"Summed out exactly: {join_names(words)}."
+    own = {"_summation": summation, "_cut": cut}
+    return reduce_model(SummedModel, compiled, log_terms, summed, others, note, **own)
 
 
 def _check(model: SummedModel, compiled: CompiledModel) -> None:
@@ -339,9 +226,9 @@ def _check(model: SummedModel, compiled: CompiledModel) -> None:
     # The likelihood of all draws of the prior may be zero; that of these is not, if any is not.
     draws = np.concatenate([draws, model._complete(x)])
     x, z = draws[:, model._kept], draws[:, model._own].astype(int)
-    tables, constants = _at_low_cost(jax.vmap(summation.tabulate), x)
+    tables, constants = at_low_cost(jax.vmap(summation.tabulate), x)
     at_rest = summation.terms.depends.any(axis=1)
-    log_terms = _at_low_cost(jax.vmap(compiled.log_terms), draws)
+    log_terms = at_low_cost(jax.vmap(compiled.log_terms), draws)
     number = np.array([summation.number(row) for row in z])
     found = np.take_along_axis(tables, number[:, None], axis=1)[:, 0]
     total = found[:, at_rest].sum(axis=1) + sum(constants)
@@ -350,43 +237,14 @@ def _check(model: SummedModel, compiled: CompiledModel) -> None:
         raise ValueError("the terms of the density do not add up")
     if not model.ndim:
         return
-    value, gradient = _at_low_cost(
+    value, gradient = at_low_cost(
         jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), x
     )
     if np.isnan(gradient[np.isfinite(value)]).any():
         raise ValueError("the gradient of the sum is NaN")
 
 
-def _at_low_cost(function: Callable[..., Any], x: np.ndarray) -> Any:
-    """Evaluate a JAX function once: most of the time would go into its compilation."""
-    options: dict[str, Any] = {"xla_backend_optimization_level": 0}
-    found = jax.jit(function).lower(x).compile(compiler_options=options)(x)
-    return jax.tree.map(np.asarray, found)
-
-
-def _renumber(variables: Sequence[FreeVariable]) -> tuple[FreeVariable, ...]:
-    """Lay variables out one after the other."""
-    found, start = list[FreeVariable](), 0
-    for v in variables:
-        stop = start + v.stop - v.start
-        found.append(v._replace(start=start, stop=stop))
-        start = stop
-    return tuple(found)
-
-
-def _length(variables: Sequence[FreeVariable]) -> int:
-    return variables[-1].stop if variables else 0
-
-
-def _places(variables: Sequence[FreeVariable]) -> np.ndarray:
-    return np.array([j for v in variables for j in range(v.start, v.stop)], int)
-
-
 def _describe(variable: FreeVariable) -> str:
     """Name a variable with its range."""
     bounds = np.array(variable.support)
     return f"'{variable.name}' ({bounds[:, 0].min()} to {bounds[:, 1].max()})"
-
-
-def _fields_of(compiled: CompiledModel) -> dict[str, Any]:
-    return {f.name: getattr(compiled, f.name) for f in fields(CompiledModel)}

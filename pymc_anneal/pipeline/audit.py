@@ -131,7 +131,7 @@ def _never_varies(forward: ForwardStages) -> bool:
 
 def doubt_sum(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
     """Name what the sum over discrete variables leaves out at draws of the posterior."""
-    if not target.compiled.summed:
+    if not target.compiled.taken_out:
         return ()
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(session.seeds.sum)

@@ -32,7 +32,7 @@ def short_road(session: Session, request: Request) -> Start | None:
     It lies in non-centred coordinates. None if the posterior is not simple, or more is asked for
     than a step without moves.
     """
-    if not _is_open(session.settings, request):
+    if not is_open(session.settings, request):
         return None
     target = request.target
     model = location_scale_model(target.compiled)
@@ -49,7 +49,7 @@ def short_road(session: Session, request: Request) -> Start | None:
     return Start(target, request.options.transition, Choice(run, {}))
 
 
-def _is_open(settings: Settings, request: Request) -> bool:
+def is_open(settings: Settings, request: Request) -> bool:
     """Whether one step without moves will do, and climbs may show all modes."""
     compiled, planned = request.target.compiled, settings.fixed_steps is None
     plain = settings.free_transition and not settings.reject_nan and planned

@@ -143,7 +143,7 @@ def test_what_is_left() -> None:
         pm.Normal("y", mean, pt.switch(odd, 5.0, 1.0), observed=np.arange(6.0))
     found = sum_out(pma.compile_model(model))
     assert [v.name for v in found.discrete] == ["on"]
-    assert [v.name for v in found.summed] == ["odd"]
+    assert [v.name for v in found.taken_out] == ["odd"]
     assert "'odd' (0 to 1)" in found.notes[-1]
 
 

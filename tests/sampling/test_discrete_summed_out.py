@@ -73,7 +73,7 @@ class TestEndOfASum:
         assert isinstance(found, SummedModel)
         usual = found.sample_prior(np.random.SeedSequence(1), 32)
         assert found.doubt_sum(usual) == ""
-        (variable,) = found.summed
+        (variable,) = found.taken_out
         last = variable.support[0][1]
         beyond = found.unconstrain(
             {"mean": np.full(8, 1.0 * last), "p": np.full(8, 0.01), "number": np.ones((8, 4), int)}

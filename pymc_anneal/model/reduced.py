@@ -1,0 +1,234 @@
+"""Models that have taken some of their variables out of the density, exactly.
+
+A run moves the other variables, ``x``; those taken out are drawn from their conditional
+distribution given ``x`` where variables, deterministics or terms of the likelihood are wanted.
+"""
+
+import hashlib
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax.tree_util import Partial
+
+from pymc_anneal.base.batches import map_batches
+from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.branches import Branches
+from pymc_anneal.model.checked_entries import checked_entry_by_entry
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.jaxify import JaxGraph, jaxify
+from pymc_anneal.model.log_densities import sum_to_scalar
+from pymc_anneal.model.pickling import PicklableFunction
+from pymc_anneal.model.shared_program import SharedProgram
+from pymc_anneal.model.spatial import missing_constants
+from pymc_anneal.model.variables import FreeVariable
+
+# Draws in a batch of variables that are taken out.
+_BATCH = 256
+# Variables that a note names.
+_NAMED = 4
+
+Reduced = TypeVar("Reduced", bound="ReducedModel")
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedModel(CompiledModel):
+    """A compiled model some of whose variables are taken out of the density.
+
+    Attributes
+    ----------
+    _taken : tuple of FreeVariable
+        The variables taken out, with their places among these.
+    _whole : tuple of FreeVariable
+        All free variables.
+    """
+
+    _taken: tuple[FreeVariable, ...]
+    _whole: tuple[FreeVariable, ...]
+
+    @property
+    @abstractmethod
+    def _drawing(self) -> Callable[[np.ndarray], jax.Array]:
+        """Compiled function from rows, shape ``(n, d + 2)``, to draws of what is taken out.
+
+        A row is a position and the two words of a key.
+        """
+
+    @property
+    def taken_out(self) -> tuple[FreeVariable, ...]:
+        """Variables that are taken out of the density, which is one of the others."""
+        return self._taken
+
+    @property
+    def branches(self) -> Branches | None:  # type: ignore[override]
+        """None: those of the whole density are not those of this one."""
+        return None
+
+    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        """Draw from the prior, shape ``(draws, d)``."""
+        return super().sample_prior(seed, draws)[:, self._kept]
+
+    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Map positions to variables and deterministics, those taken out drawn given the others.
+
+        The seed is a hash of the positions: the same positions give the same draws.
+        """
+        return super().constrain(self._complete(position))
+
+    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Map values of the free variables to positions, shape ``(n, d)``."""
+        return super().unconstrain(values)[:, self._kept]
+
+    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute the log likelihood of each observation, given draws of what is taken out."""
+        return self._model_of_all.pointwise_log_likelihood(self._complete(position))
+
+    @cached_property
+    def _model_of_all(self) -> CompiledModel:
+        """The model with all of its variables, but for its density."""
+        return CompiledModel(
+            **{f.name: getattr(self, f.name) for f in fields(CompiledModel)}
+            | {"variables": self._whole}
+        )
+
+    @cached_property
+    def _kept(self) -> np.ndarray:
+        """Places of the variables that are left in the vector of all."""
+        return places([v for v in self._whole if v.name in {u.name for u in self.variables}])
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """Places of the variables that are taken out in the vector of all."""
+        return places([v for v in self._whole if v.name in {u.name for u in self._taken}])
+
+    def _join(self, position: np.ndarray, taken: np.ndarray) -> np.ndarray:
+        whole = np.empty((len(position), position.shape[1] + taken.shape[1]))
+        whole[:, self._kept], whole[:, self._own] = position, taken
+        return whole
+
+    @double_precision
+    def _complete(self, position: np.ndarray) -> np.ndarray:
+        position = np.ascontiguousarray(position, dtype=float)
+        seed = int.from_bytes(hashlib.sha256(position.tobytes()).digest()[:4], "little")
+        keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
+        words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
+        rows = np.concatenate([position, words], axis=1)
+        return self._join(position, map_batches(self._drawing, rows, _BATCH))
+
+
+def reduce_model(
+    kind: type[Reduced],
+    compiled: CompiledModel,
+    log_terms: Callable[[jax.Array], LogTerms],
+    taken: tuple[FreeVariable, ...],
+    others: tuple[FreeVariable, ...],
+    note: str,
+    **own: Any,
+) -> Reduced:
+    """Return a model without some of its variables.
+
+    Parameters
+    ----------
+    kind
+        Its class.
+    compiled
+        The model with all of them.
+    log_terms
+        Function of the others that can be pickled.
+    taken, others
+        The variables, each with their places among these.
+    note
+        What was done, in words.
+    own
+        Attributes of the class.
+    """
+    program = SharedProgram(PicklableFunction(log_terms), length(others))
+    given: dict[str, Any] = {
+        **{f.name: getattr(compiled, f.name) for f in fields(CompiledModel)},
+        "variables": others,
+        "ndim": length(others),
+        "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
+        "notes": (*compiled.notes, note),
+    }
+    return kind(**given, _taken=taken, _whole=compiled.variables, **own)
+
+
+def join_names(words: Sequence[str]) -> str:
+    """Join what variables are called in a note, which names few."""
+    if len(words) > _NAMED:
+        words = [*words[: _NAMED - 1], f"{len(words) - _NAMED + 1} more"]
+    return ", ".join(words)
+
+
+def split_density(
+    compiled: CompiledModel, taken: Sequence[FreeVariable], others: Sequence[FreeVariable]
+) -> PicklableFunction:
+    """Return the density as a function of the vector taken out and of that of the others.
+
+    Its outputs are the log priors of the others and of what is taken out, and the log likelihood.
+    """
+    model, names = compiled.model, {v.name for v in taken}
+    groups = [
+        [rv for rv in model.free_RVs if rv.name not in names],
+        [rv for rv in model.free_RVs if rv.name in names],
+        [*model.observed_RVs, *model.potentials],
+    ]
+    outputs = [
+        sum_to_scalar(model.logp(vars=group) if group else 0.0)
+        + missing_constants(model, [v for v in group if v in model.basic_RVs])
+        for group in groups
+    ]
+    graph = jaxify(*checked_entry_by_entry(model.value_vars, compiled.freeze(outputs)))
+    order = tuple(rv.name for rv in model.free_RVs)
+    return PicklableFunction(partial(_evaluate, graph, order, tuple(taken), tuple(others)))
+
+
+def _evaluate(
+    graph: JaxGraph,
+    order: Sequence[str],
+    taken: Sequence[FreeVariable],
+    others: Sequence[FreeVariable],
+    z: jax.Array,
+    x: jax.Array,
+) -> list[jax.Array]:
+    with jax.enable_x64(True):
+        values = {}
+        for vector, variables in ((z, taken), (x, others)):
+            for v in variables:
+                values[v.name] = vector[v.start : v.stop].reshape(v.shape).astype(v.dtype)
+        return [jnp.asarray(v, jnp.float64) for v in graph(*(values[name] for name in order))]
+
+
+def lay_out(variables: Iterable[FreeVariable]) -> tuple[FreeVariable, ...]:
+    """Return variables with places one after the other."""
+    found, start = list[FreeVariable](), 0
+    for v in variables:
+        stop = start + v.stop - v.start
+        found.append(v._replace(start=start, stop=stop))
+        start = stop
+    return tuple(found)
+
+
+def length(variables: Sequence[FreeVariable]) -> int:
+    """Return the length of the vector of variables."""
+    return variables[-1].stop if variables else 0
+
+
+def places(variables: Sequence[FreeVariable]) -> np.ndarray:
+    """Return the places of variables in their vector."""
+    return np.array([j for v in variables for j in range(v.start, v.stop)], int)
+
+
+def at_low_cost(function: Callable[..., Any], x: np.ndarray) -> Any:
+    """Evaluate a JAX function once: most of the time would go into its compilation."""
+    options: dict[str, Any] = {"xla_backend_optimization_level": 0}
+    found = jax.jit(function).lower(x).compile(compiler_options=options)(x)
+    return jax.tree.map(np.asarray, found)
