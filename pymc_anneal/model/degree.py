@@ -19,25 +19,18 @@ from jax.extend import core
 
 NOT_POLYNOMIAL = np.inf
 
-# Entries are moved, added up or kept: every input counts.
+# Entries are moved, added up, chosen or kept: every input counts. What chooses has no degree if it
+# depends on the variables, since conditions and places are no real numbers.
 _LINEAR = frozenset(
     """
-    add add_any broadcast_in_dim concatenate copy copy_p cumsum expand_dims neg pad reduce_sum
-    reshape rev slice split squeeze stack stop_gradient sub transpose
+    add add_any broadcast_in_dim concatenate convert_element_type copy copy_p cumsum dynamic_slice
+    dynamic_update_slice expand_dims gather neg pad reduce_sum reshape rev scatter scatter-add
+    select_n slice split squeeze stack stop_gradient sub transpose
     """.split()
 )
 _PRODUCTS = frozenset(["mul", "dot_general", "conv_general_dilated"])
-# Linear in some inputs, by place, if the others do not depend on the variables.
-_LINEAR_IN = {
-    "div": (0,),
-    "dynamic_slice": (0,),
-    "dynamic_update_slice": (0, 1),
-    "gather": (0,),
-    "scatter": (0, 2),
-    "scatter-add": (0, 2),
-    "select_n": slice(1, None),
-    "triangular_solve": (1,),
-}
+# Linear in one input, by its place, if the other does not depend on the variables.
+_LINEAR_IN = {"div": 0, "triangular_solve": 1}
 
 
 def degrees(program: Any, inputs: Mapping[int, float]) -> Callable[[Any], float]:
@@ -66,22 +59,17 @@ def degrees(program: Any, inputs: Mapping[int, float]) -> Callable[[Any], float]
 
 def _degree_of(eqn: Any, own: Sequence[float], constants: Mapping[Any, Any]) -> float:
     name = eqn.primitive.name
-    if not all(jnp.issubdtype(v.aval.dtype, jnp.floating) for v in eqn.outvars):
+    if not jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.floating):
         return NOT_POLYNOMIAL
-    if name in _LINEAR or name == "convert_element_type":
+    if name in _LINEAR:
         return max(own)
     if name in _PRODUCTS:
         return sum(own)
     if name in _LINEAR_IN:
-        return _linear_in(own, _LINEAR_IN[name])
+        place = _LINEAR_IN[name]
+        return NOT_POLYNOMIAL if own[1 - place] else own[place]
     power = _power(eqn, constants)
-    return NOT_POLYNOMIAL if power is None or own[1:] and any(own[1:]) else power * own[0]
-
-
-def _linear_in(own: Sequence[float], places: Any) -> float:
-    chosen = set(np.arange(len(own))[places if isinstance(places, slice) else list(places)])
-    others = [d for i, d in enumerate(own) if i not in chosen]
-    return NOT_POLYNOMIAL if any(others) else max(own[i] for i in chosen)
+    return NOT_POLYNOMIAL if power is None else power * own[0]
 
 
 def _power(eqn: Any, constants: Mapping[Any, Any]) -> float | None:

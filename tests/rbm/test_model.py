@@ -120,7 +120,7 @@ class TestDensity:
     @pytest.mark.parametrize(("n_visible", "n_hidden"), [(4, 3), (3, 5), (1, 1)])
     def test_of_every_state(self, dtype: type, n_visible: int, n_hidden: int) -> None:
         model, visible = random_rbm(n_visible, n_hidden, dtype=dtype), states(n_visible)
-        expected = self.taken_out(model, visible)
+        expected = self.summed(model, visible)
         np.testing.assert_allclose(
             model.log_density(visible.astype(dtype)), expected, atol=20 * TOLERANCE[dtype]
         )
@@ -130,13 +130,13 @@ class TestDensity:
 
     def test_of_probabilities(self, dtype: type) -> None:
         model, grey = random_rbm(4, 3, dtype=dtype), np.random.default_rng(2).uniform(size=(6, 4))
-        expected = self.taken_out(model, grey)
+        expected = self.summed(model, grey)
         np.testing.assert_allclose(model.log_density(grey), expected, atol=20 * TOLERANCE[dtype])
 
     @pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32])
     def test_of_any_type_of_data(self, dtype: type, kind: type) -> None:
         model, visible = random_rbm(4, 3, dtype=dtype), states(4)
-        expected = self.taken_out(model, visible)
+        expected = self.summed(model, visible)
         found = model.log_density(visible.astype(kind))
         np.testing.assert_allclose(found, expected, atol=20 * TOLERANCE[dtype])
 

@@ -1,0 +1,87 @@
+"""Runs without the normal variables of a model: evidence, draws, and what is left."""
+
+import numpy as np
+import pymc as pm
+
+from scipy import stats
+from scipy.special import logsumexp
+
+import pymc_anneal as pma
+
+from pymc_anneal.base.arviz_compat import group
+from pymc_anneal.pipeline import choose_start
+from pymc_anneal.pipeline.short_road import short_road
+
+SETTINGS = {"random_seed": 1, "progressbar": False}
+COUNTIES, HOUSES = 60, 3
+COUNTY = np.repeat(np.arange(COUNTIES), HOUSES)
+NOISE = np.random.default_rng(0).normal(size=(2, COUNTIES * HOUSES))
+RADON = 1.5 + 0.6 * NOISE[0, COUNTY] + 0.8 * NOISE[1]
+
+
+def counties(spread: float | None = None, noise: float | None = None) -> pm.Model:
+    """Levels of counties around a mean; scales that are not given have priors."""
+    with pm.Model() as model:
+        mean = pm.Normal("mean", 0, 2)
+        if spread is None:
+            spread, noise = pm.HalfNormal("spread", 1), pm.HalfNormal("noise", 1)
+        level = pm.Normal("level", mean, spread, shape=COUNTIES)
+        pm.Normal("y", level[COUNTY], noise, observed=RADON)
+    return model
+
+
+def given_scales(spread: float, noise: float) -> tuple[float, float]:
+    """Return log evidence and posterior mean of ``mean`` in closed form."""
+    of_counties = RADON.reshape(COUNTIES, HOUSES)
+    covariance = noise**2 * np.eye(HOUSES) + spread**2
+    precision = np.linalg.inv(covariance)
+    root = stats.multivariate_normal(np.zeros(HOUSES), covariance)
+    weight, sums = COUNTIES * precision.sum(), (of_counties @ precision).sum()
+    variance = 1 / (weight + 1 / 4)
+    log_evidence = root.logpdf(of_counties).sum() + sums**2 * variance / 2
+    return log_evidence + np.log(variance / 4) / 2, sums * variance
+
+
+def exact() -> tuple[float, float]:
+    """Return log evidence and posterior mean of ``spread`` by quadrature."""
+    spreads, noises = np.linspace(0.01, 2, 160), np.linspace(0.4, 1.6, 160)
+    log_joint = (
+        np.array([[given_scales(s, n)[0] for n in noises] for s in spreads])
+        + stats.halfnorm.logpdf(spreads)[:, None]
+        + stats.halfnorm.logpdf(noises)
+    )
+    cell = (spreads[1] - spreads[0]) * (noises[1] - noises[0])
+    weight = np.exp(log_joint - logsumexp(log_joint))
+    return float(logsumexp(log_joint) + np.log(cell)), float(weight.sum(axis=1) @ spreads)
+
+
+def test_levels_of_counties():
+    idata = pma.sample_ais(model=counties(), **SETTINGS)
+    found, (log_evidence, spread) = pma.log_evidence(idata), exact()
+    assert found.verdict.trusted
+    assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
+    assert found.mcse < 0.02
+    assert "Integrated out exactly: 'mean' (1), 'level' (60)." in str(found)
+    draws = group(idata, "posterior")
+    assert draws["level"].shape == (4, 500, COUNTIES)
+    assert abs(draws["spread"].values.mean() - spread) < 4 * draws["spread"].values.std() / 40
+    # Given the scales, mean and levels are normal: ranks of the draws among those in closed form.
+    scales = np.stack([draws["spread"].values.ravel(), draws["noise"].values.ravel()], axis=1)[::20]
+    wanted = np.array([given_scales(*pair)[1] for pair in scales])
+    weight = HOUSES / (scales[:, 1] ** 2 + HOUSES * scales[:, 0] ** 2)
+    sd = (COUNTIES * weight + 1 / 4) ** -0.5
+    z = (draws["mean"].values.ravel()[::20] - wanted) / sd
+    assert stats.kstest(z, "norm").pvalue > 1e-4
+
+
+def test_where_all_are_integrated_out(monkeypatch):
+    """With known scales nothing is left: the evidence is exact, and draws are independent."""
+    offers = tuple(offer for offer in choose_start.OFFERS if offer is not short_road)
+    monkeypatch.setattr(choose_start, "OFFERS", offers)
+    idata = pma.sample_ais(model=counties(0.6, 0.8), **SETTINGS)
+    found, (log_evidence, mean) = pma.log_evidence(idata), given_scales(0.6, 0.8)
+    assert found.mcse == 0
+    np.testing.assert_allclose(found.log_evidence, log_evidence, rtol=1e-10)
+    draws = group(idata, "posterior")["mean"].values
+    assert len(np.unique(draws)) == draws.size
+    assert abs(draws.mean() - mean) < 4 * draws.std() / np.sqrt(draws.size)
