@@ -136,12 +136,15 @@ def integrate_out(compiled: CompiledModel) -> CompiledModel:
     CompiledModel
         The same one if there are few.
     """
+    return (_integrate_out(compiled) or compiled) if may_be_integrated(compiled) else compiled
+
+
+def may_be_integrated(compiled: CompiledModel) -> bool:
+    """Whether a model has variables that may be normal given the others and the data."""
     # Members of a family share one compilation, and would each have one of their own.
     shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
     plain = type(compiled) is CompiledModel and not compiled.discrete and shared
-    if not plain or compiled.derivatives.order < SMOOTH or not _candidates(compiled):
-        return compiled
-    return _integrate_out(compiled) or compiled
+    return plain and compiled.derivatives.order == SMOOTH and bool(_candidates(compiled))
 
 
 @once_per_model
@@ -170,9 +173,11 @@ def _find(compiled: CompiledModel) -> IntegratedModel | None:
 
 
 def _candidates(compiled: CompiledModel) -> list[FreeVariable]:
-    """Return real variables without a transform, if they are many and there are normal data."""
+    """Return variables without a transform, if they are many and there are normal data."""
     model = compiled.model
-    found = [v for v in compiled.variables if model.rvs_to_transforms[model[v.name]] is None]
+    # Of 32 bits, the digits of precisions and means would be too few.
+    plain = [v for v in compiled.variables if v.dtype == "float64"]
+    found = [v for v in plain if model.rvs_to_transforms[model[v.name]] is None]
     many = sum(v.stop - v.start for v in found) >= _FEWEST
     return found if many and _normal_data(model) else []
 

@@ -107,11 +107,9 @@ def _apart(joined: np.ndarray, shared: np.ndarray) -> Blocks:
     size = len(joined)
     rest = np.setdiff1d(np.arange(size), shared)
     number, label = connected_components(csr_array(joined[np.ix_(rest, rest)]), directed=False)
-    longest = np.bincount(label, minlength=1).max(initial=0)
-    members = np.full((number, longest), size)
-    for block in range(number):
-        own = rest[label == block]
-        members[block, : len(own)] = own
+    lengths = np.bincount(label, minlength=number)
+    members = np.full((number, lengths.max(initial=0)), size)
+    members[np.arange(members.shape[1]) < lengths[:, None]] = rest[np.argsort(label, kind="stable")]
     return Blocks(size, shared, members)
 
 

@@ -57,6 +57,7 @@ DEGREES = {
         lambda u, x: jnp.linalg.cholesky(jnp.eye(4) * u[0]),
         lambda u, x: lax.fori_loop(0, 3, lambda _, v: v * 2, u),
         lambda u, x: jnp.round(u) + x,
+        lambda u, x: u.astype(int).astype(float) + x,
         lambda u, x: lax.cumprod(u),
         lambda u, x: jnp.prod(u),
     ],
