@@ -3,11 +3,13 @@
 import pytest
 
 from pymc_anneal.pipeline import choose_start
+from pymc_anneal.pipeline.integrated_start import integrated_start
 from pymc_anneal.pipeline.short_road import short_road
 
 
 @pytest.fixture
 def long_road(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the offer of the short road away, so that simple posteriors are surveyed too."""
-    offers = tuple(offer for offer in choose_start.OFFERS if offer is not short_road)
+    """Take the offers of shorter roads away, so that simple posteriors are surveyed too."""
+    shorter = (short_road, integrated_start)
+    offers = tuple(offer for offer in choose_start.OFFERS if offer not in shorter)
     monkeypatch.setattr(choose_start, "OFFERS", offers)
