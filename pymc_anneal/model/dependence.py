@@ -44,6 +44,9 @@ _CALLERS = frozenset(
 # Operations that are not carried out to know a value.
 _HOST = frozenset("io_callback pure_callback random_bits while scan cond".split())
 
+# Entries of a mask, those of an array on the way times coordinates, up to which one is made.
+MOST_MASKS = 50_000_000
+
 # Masks, shape (*shape of the array, coordinates); None: on none.
 Mask = np.ndarray | None
 

@@ -26,10 +26,10 @@ from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.degree import degrees
-from pymc_anneal.model.dependence import dependences, flat_program
+from pymc_anneal.model.dependence import MOST_MASKS, dependences, flat_program
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import jaxify
-from pymc_anneal.model.log_densities import sum_to_scalar
+from pymc_anneal.model.log_densities import normalised_terms, sum_to_scalar
 from pymc_anneal.model.normal_block import (
     Blocks,
     by_block,
@@ -50,6 +50,7 @@ from pymc_anneal.model.reduced import (
     length,
     reduce_model,
     split_density,
+    values_with_gradients,
 )
 from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.summands import is_close
@@ -57,8 +58,6 @@ from pymc_anneal.model.variables import FreeVariable
 
 # Entries from which on: fewer are annealed in the time that it takes to find the blocks.
 _FEWEST = 6
-# Entries of masks: of an array on the way, times variables.
-_MOST_MASKS = 50_000_000
 # Multiplications of the blocks and of the products of the precision with vectors, a millisecond,
 # and products that are fewer than the moves which they save whatever they cost.
 _MOST_WORK, _FEW_PRODUCTS = 3_000_000, 16
@@ -222,7 +221,7 @@ def _blocks_of(density: PicklableFunction, k: int, ndim: int) -> Blocks | None:
     """Return the blocks of the precision; None if they take too long."""
     program = flat_program(density, np.zeros(k), np.zeros(ndim))
     sizes = [int(np.prod(v.aval.shape)) for eqn in program.jaxpr.eqns for v in eqn.outvars]
-    if max(sizes, default=0) * k > _MOST_MASKS:
+    if max(sizes, default=0) * k > MOST_MASKS:
         return None
     masks, degree = dependences(program, range(k)), degrees(program, {0: 1.0})
     leaves = [v for output in program.jaxpr.outvars[1:] for v in _leaves(program, degree, output)]
@@ -262,8 +261,7 @@ def _log_terms(
         # No mass where the precision overflows, unless the density is not a number there.
         without = jnp.where(jnp.isnan(at_mean), jnp.nan, -jnp.inf)
         log_likelihood = jnp.where(usable, at_mean + constant - log_volume, without)
-        log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
-        return LogTerms(log_prior - log_mass, log_likelihood)
+        return normalised_terms(log_prior, log_likelihood, log_mass)
 
 
 def _check(model: IntegratedModel, compiled: CompiledModel) -> None:
@@ -273,13 +271,8 @@ def _check(model: IntegratedModel, compiled: CompiledModel) -> None:
     rows = np.concatenate([draws, seeds], axis=1)
     u, log_normal = at_low_cost(jax.vmap(partial(_draw, model._density, model._blocks)), rows)
     wanted = sum(at_low_cost(jax.vmap(compiled.log_terms), model._join(draws, u)))
-    value, gradient = at_low_cost(
-        jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), draws
-    )
-    if not is_close(value + log_normal, wanted):
+    if not is_close(values_with_gradients(model, draws) + log_normal, wanted):
         raise ValueError("the density is not that of normal variables")
-    if np.isnan(gradient[np.isfinite(value)]).any():
-        raise ValueError("the gradient of the integral is NaN")
 
 
 def _describe(variable: FreeVariable) -> str:

@@ -183,9 +183,14 @@ def evaluate_log_terms(
     """
     with jax.enable_x64(True):
         log_prior, log_likelihood = graph(*data, *split_values(variables, x))
-        log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
-        log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
-        return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
+        return normalised_terms(log_prior, log_likelihood, log_mass)
+
+
+def normalised_terms(log_prior: jax.Array, log_likelihood: jax.Array, log_mass: float) -> LogTerms:
+    """Return log densities, the prior normalised by its log mass; see `evaluate_log_terms`."""
+    log_prior = jnp.asarray(log_prior, jnp.float64) - log_mass
+    log_prior = jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior)
+    return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
 
 def evaluate_each_term(

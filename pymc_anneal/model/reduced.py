@@ -227,6 +227,16 @@ def places(variables: Sequence[FreeVariable]) -> np.ndarray:
     return np.array([j for v in variables for j in range(v.start, v.stop)], int)
 
 
+def values_with_gradients(model: CompiledModel, x: np.ndarray) -> np.ndarray:
+    """Return log densities at positions, shape ``(n,)``; raise if one has a gradient of NaN."""
+    value, gradient = at_low_cost(
+        jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), x
+    )
+    if np.isnan(gradient[np.isfinite(value)]).any():
+        raise ValueError("the gradient is NaN")
+    return np.asarray(value)
+
+
 def at_low_cost(function: Callable[..., Any], x: np.ndarray) -> Any:
     """Evaluate a JAX function once: most of the time would go into its compilation."""
     options: dict[str, Any] = {"xla_backend_optimization_level": 0}

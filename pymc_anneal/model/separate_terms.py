@@ -23,7 +23,7 @@ from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.dependence import dependences
+from pymc_anneal.model.dependence import MOST_MASKS, dependences
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.operation_batching import batch_operations
@@ -42,8 +42,6 @@ from pymc_anneal.model.variables import FreeVariable, split_values
 
 # Terms up to which they are held apart: each is a number for every particle.
 _MOST_TERMS = 20_000
-# Entries of masks: terms, or entries of an array on the way, times coordinates.
-_MOST_MASKS = 50_000_000
 # Operations of a program up to which further programs of it are worth their compilation. With 1,148
 # (20 states without batches) a run took three times as long.
 _MOST_OPERATIONS = 600
@@ -158,7 +156,7 @@ def _analyse(
     sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
     if sum(size_of(leaf.variable) for leaf in leaves) > _MOST_TERMS:
         return None
-    if max(sizes, default=0) * len(coordinates) > _MOST_MASKS:
+    if max(sizes, default=0) * len(coordinates) > MOST_MASKS:
         return None
     with jax.enable_x64(True):
         masks = dependences(program, coordinates.tolist())

@@ -31,6 +31,7 @@ from pytensor.tensor.random.basic import (
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.log_densities import normalised_terms
 from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.reduced import (
@@ -42,6 +43,7 @@ from pymc_anneal.model.reduced import (
     places,
     reduce_model,
     split_density,
+    values_with_gradients,
 )
 from pymc_anneal.model.summands import is_close
 from pymc_anneal.model.summation import CannotSumError, Summation, plan_summation
@@ -200,9 +202,7 @@ def _check_cut(summation: Summation, summed: Sequence[FreeVariable], ended: Sequ
 
 def _log_terms(summation: Summation, log_mass: float, x: jax.Array) -> LogTerms:
     with jax.enable_x64(True):
-        log_prior, log_likelihood = summation.evaluate(x)
-        log_prior = log_prior - log_mass
-        return LogTerms(jnp.where(jnp.isposinf(log_prior), -jnp.inf, log_prior), log_likelihood)
+        return normalised_terms(*summation.evaluate(x), log_mass)
 
 
 def _build(
@@ -235,13 +235,8 @@ def _check(model: SummedModel, compiled: CompiledModel) -> None:
     wanted = log_terms.log_prior + compiled.log_prior_mass, log_terms.log_likelihood
     if not is_close(total, sum(wanted), sum(np.abs(w) for w in wanted)):
         raise ValueError("the terms of the density do not add up")
-    if not model.ndim:
-        return
-    value, gradient = at_low_cost(
-        jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), x
-    )
-    if np.isnan(gradient[np.isfinite(value)]).any():
-        raise ValueError("the gradient of the sum is NaN")
+    if model.ndim:
+        values_with_gradients(model, x)
 
 
 def _describe(variable: FreeVariable) -> str:

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.contracts import LogTerms
-from pymc_anneal.model.dependence import dependences
+from pymc_anneal.model.dependence import MOST_MASKS, dependences
 from pymc_anneal.model.elimination import Elimination, plan_elimination
 from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.pickling import PicklableFunction
@@ -45,9 +45,9 @@ _OTHERS, _OWN, _LIKELIHOOD = range(3)
 _MOST_JOINED = 2
 # Evaluations of the density in one of the sum, and terms of all of them, 8 bytes for each particle.
 _MOST_EVALUATIONS, _MOST_TERMS = 1024, 50_000
-# Entries of masks, and operations of a program whose gradient compiles in seconds: one of 1,465 (a
-# chain of 60 states without batches) did not in minutes.
-_MOST_MASKS, _MOST_OPERATIONS = 50_000_000, 800
+# Operations of a program whose gradient compiles in seconds: one of 1,465 (a chain of 60 states
+# without batches) did not in minutes.
+_MOST_OPERATIONS = 800
 
 
 def _harmless(log: Callable[[jax.Array], jax.Array], zero: float) -> Callable[..., Any]:
@@ -190,7 +190,7 @@ def _program(function: PicklableFunction, p: int, ndim: int) -> tuple[Any, dict[
         example = np.zeros(p), np.zeros(ndim)
         program = batch_operations(function, *example, fewest=_MOST_OPERATIONS)
         sizes = [size_of(v) for eqn in program.jaxpr.eqns for v in eqn.outvars]
-        if len(sizes) > _MOST_OPERATIONS or max(sizes, default=0) * p > _MOST_MASKS:
+        if len(sizes) > _MOST_OPERATIONS or max(sizes, default=0) * p > MOST_MASKS:
             raise CannotSumError("the program of the density is too long", np.arange(p))
         return program, dependences(program, range(p))
 

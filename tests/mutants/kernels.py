@@ -334,7 +334,7 @@ ROWS: Rows = [
             ("<= _QUADRATIC and elsewhere == 0", "<= _QUADRATIC"),
             ("max(found[i] for i in own) <= _QUADRATIC and", ""),
             ("constant = blocks.size / 2 * np.log(2 * np.pi)", "constant = len(blocks.members) / 2 * np.log(2 * np.pi)"),
-            ("if not is_close(value + log_normal, wanted):", "if False:"),
+            ("if not is_close(values_with_gradients(model, draws) + log_normal, wanted):", "if False:"),
             ("e = jax.random.normal(key, (blocks.size,))", "e = jax.random.normal(key, (blocks.size,)) * 1.02"),
             ("scalar and name in _FACTORS and len(inputs) == 1", "scalar and name in _FACTORS"),
         ],
