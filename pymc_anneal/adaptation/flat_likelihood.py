@@ -21,6 +21,8 @@ _ROUNDING = 1e-14
 # Change of the log likelihood, in nats, that no slope below rounding adds up to: of a likelihood so
 # weak, the gradient of the prior hides its own.
 _BY_STEPS = 1e-8
+# Change relative to the log likelihood that is rounding: other batches add its terms up otherwise.
+_BY_ROUNDING = 1e-12
 
 
 class FlatLikelihoodError(ValueError):
@@ -95,4 +97,4 @@ def _has_no_slope(path: Path, position: np.ndarray) -> np.ndarray:
 def _differ(path: Path, position: np.ndarray, ratio: np.ndarray) -> bool:
     """Whether the likelihood at some of the positions is not what it was before."""
     change = np.asarray(compare_ends(path, path.evaluate(position))[0]) - ratio
-    return not bool((np.abs(change) <= _BY_STEPS).all())
+    return not bool((np.abs(change) <= _BY_STEPS + _BY_ROUNDING * np.abs(ratio)).all())

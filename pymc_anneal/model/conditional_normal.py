@@ -34,7 +34,7 @@ from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.cholesky import cholesky
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
-from pymc_anneal.model.normal_given_precision import NormalDraw, normal_draw
+from pymc_anneal.model.normal_block import NormalDraw, normal_draw
 from pymc_anneal.model.normal_scores import NormalScores
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.recent import once_per_model

@@ -95,21 +95,21 @@ class Elimination:
     def _forward(self, table: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
         known = jnp.concatenate([jnp.array([0.0, -jnp.inf]), table])
         for places in self.sums:
-            known = jnp.concatenate([known, _log_product(known[places])])
+            known = jnp.concatenate([known, log_product(known[places])])
         scores = []
         for r in self.rounds:
-            scores.append(_log_product(known[r.read]))
-            known = jnp.concatenate([known, _log_sum(scores[-1])])
-        return _log_product(known[self.rest]), scores
+            scores.append(log_product(known[r.read]))
+            known = jnp.concatenate([known, log_sum(scores[-1])])
+        return log_product(known[self.rest]), scores
 
 
-def _log_product(logs: jax.Array) -> jax.Array:
+def log_product(logs: jax.Array) -> jax.Array:
     """Sum logs over the last axis: a product with a factor of zero is zero, whatever the others."""
     zero = (logs == -jnp.inf).any(axis=-1)
     return jnp.where(zero, -jnp.inf, jnp.where(zero[..., None], 0.0, logs).sum(axis=-1))
 
 
-def _log_sum(logs: jax.Array) -> jax.Array:
+def log_sum(logs: jax.Array) -> jax.Array:
     """Return the log of a sum over the last axis, whose gradient is a number if all are zero."""
     most = jax.lax.stop_gradient(logs.max(axis=-1, keepdims=True))
     most = jnp.where(jnp.isfinite(most), most, 0.0)

@@ -80,10 +80,13 @@ class IntegratedModel(ReducedModel):
     _density : PicklableFunction
         JAX function of those variables and of the others: the result of `split_density`.
     _blocks : Blocks
+    work : int
+        Multiplications of an evaluation.
     """
 
     _density: PicklableFunction
     _blocks: Blocks
+    work: int
 
     @property
     def _drawing(self) -> Callable[[np.ndarray], jax.Array]:
@@ -92,7 +95,7 @@ class IntegratedModel(ReducedModel):
     @double_precision
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term is NaN at a position, beside draws of what is integrated out."""
-        return self._model_of_all.explain_nan(self._complete(position[None])[0])
+        return self._full.explain_nan(self._complete(position[None])[0])
 
 
 @lru_cache(maxsize=4)
@@ -142,7 +145,7 @@ def may_be_integrated(compiled: CompiledModel) -> bool:
     """Whether a model has variables that may be normal given the others and the data."""
     # Members of a family share one compilation, and would each have one of their own.
     shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
-    plain = type(compiled) is CompiledModel and not compiled.discrete and shared
+    plain = type(compiled) is CompiledModel and shared
     return plain and compiled.derivatives.order == SMOOTH and bool(_candidates(compiled))
 
 
@@ -156,16 +159,17 @@ def _integrate_out(compiled: CompiledModel) -> IntegratedModel | None:
 def _find(compiled: CompiledModel) -> IntegratedModel | None:
     names = _quadratic(compiled, _candidates(compiled))
     taken = lay_out(v for v in compiled.variables if v.name in names)
-    if length(taken) < _FEWEST:
+    if length(taken) < _fewest(compiled):
         return None
     others = lay_out(v for v in compiled.variables if v.name not in names)
     density = split_density(compiled, taken, others)
-    blocks = _blocks_of(density, length(taken), length(others))
-    if blocks is None:
+    found = _blocks_of(density, length(taken), length(others))
+    if found is None:
         return None
+    blocks, work = found
     log_terms = partial(_log_terms, density, blocks, compiled.log_prior_mass)
     note = f"Integrated out exactly: {join_names([_describe(v) for v in taken])}."
-    own = {"_density": density, "_blocks": blocks}
+    own = {"_density": density, "_blocks": blocks, "work": work}
     model = reduce_model(IntegratedModel, compiled, log_terms, taken, others, note, **own)
     _check(model, compiled)
     return model
@@ -177,8 +181,13 @@ def _candidates(compiled: CompiledModel) -> list[FreeVariable]:
     # Of 32 bits, the digits of precisions and means would be too few.
     plain = [v for v in compiled.variables if v.dtype == "float64"]
     found = [v for v in plain if model.rvs_to_transforms[model[v.name]] is None]
-    many = sum(v.stop - v.start for v in found) >= _FEWEST
+    many = sum(v.stop - v.start for v in found) >= _fewest(compiled)
     return found if many and _normal_data(model) else []
+
+
+def _fewest(compiled: CompiledModel) -> int:
+    """Return from how many entries on: each keeps the discrete variables from moving freely."""
+    return 1 if compiled.discrete else _FEWEST
 
 
 def _normal_data(model: pm.Model) -> list[Variable]:
@@ -217,8 +226,8 @@ def _is_quadratic(program: Any, terms: Sequence[Variable], normal: int, chosen: 
     return max(found[i] for i in own) <= _QUADRATIC and elsewhere == 0
 
 
-def _blocks_of(density: PicklableFunction, k: int, ndim: int) -> Blocks | None:
-    """Return the blocks of the precision; None if they take too long."""
+def _blocks_of(density: PicklableFunction, k: int, ndim: int) -> tuple[Blocks, int] | None:
+    """Return the blocks of the precision and the work that they are; None if it is too much."""
     program = flat_program(density, np.zeros(k), np.zeros(ndim))
     sizes = [int(np.prod(v.aval.shape)) for eqn in program.jaxpr.eqns for v in eqn.outvars]
     if max(sizes, default=0) * k > MOST_MASKS:
@@ -229,7 +238,7 @@ def _blocks_of(density: PicklableFunction, k: int, ndim: int) -> Blocks | None:
     size = sum(sizes)
     blocks = find_blocks(np.concatenate(depends), size)
     work = blocks.work + size * len(blocks.directions)
-    return blocks if work <= max(_MOST_WORK, _FEW_PRODUCTS * size) else None
+    return (blocks, work) if work <= max(_MOST_WORK, _FEW_PRODUCTS * size) else None
 
 
 def _leaves(program: Any, degree: Callable[[Any], float], output: Any) -> Iterator[Any]:

@@ -14,6 +14,11 @@ a chain cut it (nested dissection: George 1973):
 (Golub & Plemmons 1980). Variables of the same place in different blocks share no term, so that the
 products of ``Q`` with as many vectors as there are shared variables and places in a block give all
 of its entries, whatever the number of blocks (Curtis, Powell & Reid 1974).
+
+A draw for a standard normal vector ``e`` has, with ``Q = L L'``, ``P = L^-1 dQ L'^-1`` and ``Phi``
+the lower triangle with half of its diagonal (Murray 2016, eq. 8),
+
+    z = L'^-1 e,    dz = L'^-1 (de - Phi(P)' e),    d log |Q| = tr P.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +29,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax.scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+
+from pymc_anneal.model.cholesky import cholesky
 
 # Numbers of shared variables that are tried.
 _TRIED = 8
@@ -268,3 +276,61 @@ def _derivative(primals: Any, tangents: Any) -> tuple[Solution, Solution]:
 def deviate(precision: Precision, e: Parts) -> Parts:
     """Return the deviation from the mean for a standard normal vector."""
     return _factorise(precision).back(e)
+
+
+class NormalDraw(NamedTuple):
+    """A draw of a normal distribution.
+
+    Attributes
+    ----------
+    mean : Array, shape (k,)
+    deviation : Array, shape (k,)
+        From the mean.
+    log_volume : Array, shape ()
+        ``log |det d deviation / d e|``.
+    """
+
+    mean: jax.Array
+    deviation: jax.Array
+    log_volume: jax.Array
+
+
+@jax.custom_jvp
+def normal_draw(precision: jax.Array, right: jax.Array, e: jax.Array) -> NormalDraw:
+    """Return the draw for a standard normal vector.
+
+    Backwards, its derivatives take two products of matrices in place of the dozen of those of a
+    Cholesky factor and its inverse.
+
+    Parameters
+    ----------
+    precision : Array, shape (k, k)
+        ``Q``; its lower triangle is read.
+    right : Array, shape (k,)
+        ``r = Q m``.
+    e : Array, shape (k,)
+        The standard normal vector.
+
+    Returns
+    -------
+    NormalDraw
+        NaN if the precision is not positive definite.
+    """
+    root = cholesky(precision)
+    half = solve_triangular(root, right, lower=True)
+    both = solve_triangular(root, jnp.stack([half, e], axis=1), lower=True, trans="T")
+    return NormalDraw(both[:, 0], both[:, 1], -jnp.log(jnp.diagonal(root)).sum())
+
+
+@normal_draw.defjvp
+def _derivative_of_draw(primals: Any, tangents: Any) -> tuple[NormalDraw, NormalDraw]:
+    (precision, right, e), (change, right_change, e_change) = primals, tangents
+    inverse, log_volume = _inverse_root(precision)
+    draw = NormalDraw(inverse.T @ (inverse @ right), inverse.T @ e, -log_volume)
+    scaled = inverse @ change @ inverse.T
+    half = jnp.tril(scaled, -1) + jnp.diag(jnp.diagonal(scaled) / 2)
+    return draw, NormalDraw(
+        inverse.T @ (inverse @ (right_change - change @ draw.mean)),
+        inverse.T @ (e_change - half.T @ e),
+        -jnp.trace(scaled) / 2,
+    )

@@ -8,7 +8,7 @@ import hashlib
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -47,12 +47,15 @@ class ReducedModel(CompiledModel):
     ----------
     _taken : tuple of FreeVariable
         The variables taken out, with their places among these.
-    _whole : tuple of FreeVariable
-        All free variables.
+    _full : CompiledModel
+        The model with all of them.
+    _function : PicklableFunction
+        JAX function of a position to `LogTerms`.
     """
 
     _taken: tuple[FreeVariable, ...]
-    _whole: tuple[FreeVariable, ...]
+    _full: CompiledModel
+    _function: PicklableFunction
 
     @property
     @abstractmethod
@@ -65,7 +68,7 @@ class ReducedModel(CompiledModel):
     @property
     def taken_out(self) -> tuple[FreeVariable, ...]:
         """Variables that are taken out of the density, which is one of the others."""
-        return self._taken
+        return (*self._full.taken_out, *self._taken)
 
     @property
     def branches(self) -> Branches | None:  # type: ignore[override]
@@ -74,40 +77,32 @@ class ReducedModel(CompiledModel):
 
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
         """Draw from the prior, shape ``(draws, d)``."""
-        return super().sample_prior(seed, draws)[:, self._kept]
+        return self._full.sample_prior(seed, draws)[:, self._kept]
 
     def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Map positions to variables and deterministics, those taken out drawn given the others.
 
         The seed is a hash of the positions: the same positions give the same draws.
         """
-        return super().constrain(self._complete(position))
+        return self._full.constrain(self._complete(position))
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Map values of the free variables to positions, shape ``(n, d)``."""
-        return super().unconstrain(values)[:, self._kept]
+        return self._full.unconstrain(values)[:, self._kept]
 
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
         """Compute the log likelihood of each observation, given draws of what is taken out."""
-        return self._model_of_all.pointwise_log_likelihood(self._complete(position))
-
-    @cached_property
-    def _model_of_all(self) -> CompiledModel:
-        """The model with all of its variables, but for its density."""
-        return CompiledModel(
-            **{f.name: getattr(self, f.name) for f in fields(CompiledModel)}
-            | {"variables": self._whole}
-        )
+        return self._full.pointwise_log_likelihood(self._complete(position))
 
     @cached_property
     def _kept(self) -> np.ndarray:
         """Places of the variables that are left in the vector of all."""
-        return places([v for v in self._whole if v.name in {u.name for u in self.variables}])
+        return _places_of(self.variables, self._full)
 
     @cached_property
     def _own(self) -> np.ndarray:
         """Places of the variables that are taken out in the vector of all."""
-        return places([v for v in self._whole if v.name in {u.name for u in self._taken}])
+        return _places_of(self._taken, self._full)
 
     def _join(self, position: np.ndarray, taken: np.ndarray) -> np.ndarray:
         whole = np.empty((len(position), position.shape[1] + taken.shape[1]))
@@ -150,7 +145,8 @@ def reduce_model(
     own
         Attributes of the class.
     """
-    program = SharedProgram(PicklableFunction(log_terms), length(others))
+    function = PicklableFunction(log_terms)
+    program = SharedProgram(function, length(others))
     given: dict[str, Any] = {
         **{f.name: getattr(compiled, f.name) for f in fields(CompiledModel)},
         "variables": others,
@@ -158,7 +154,9 @@ def reduce_model(
         "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
         "notes": (*compiled.notes, note),
     }
-    return kind(**given, _taken=taken, _whole=compiled.variables, **own)
+    # A copy: what is known of a model may not refer to it, which would then live for ever.
+    full = replace(compiled)
+    return kind(**given, _taken=taken, _full=full, _function=function, **own)
 
 
 def join_names(words: Sequence[str]) -> str:
@@ -220,6 +218,12 @@ def lay_out(variables: Iterable[FreeVariable]) -> tuple[FreeVariable, ...]:
 def length(variables: Sequence[FreeVariable]) -> int:
     """Return the length of the vector of variables."""
     return variables[-1].stop if variables else 0
+
+
+def _places_of(variables: Iterable[FreeVariable], model: CompiledModel) -> np.ndarray:
+    """Return the places of variables, by their names, in the vector of a model."""
+    names = {v.name for v in variables}
+    return places([v for v in model.variables if v.name in names])
 
 
 def places(variables: Sequence[FreeVariable]) -> np.ndarray:

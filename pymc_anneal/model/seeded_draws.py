@@ -11,6 +11,7 @@ import pytensor
 from pymc.pytensorf import reseed_rngs
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
+from pytensor.tensor.variable import TensorConstant
 
 # A compiled function has one storage for its generators, inputs and outputs: threads take turns.
 _DRAWING = threading.Lock()
@@ -22,7 +23,21 @@ Compiled: TypeAlias = Any
 def compile_python(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Compiled:
     """Compile in Python mode: NumPy makes the draws, and other modes compile for seconds."""
     mode = Mode("py", "fast_compile")
-    return pytensor.function(list(inputs), list(outputs), mode=mode, on_unused_input="ignore")
+    made = pytensor.function(list(inputs), list(outputs), mode=mode, on_unused_input="ignore")
+    _own_constants(made)
+    return made
+
+
+def _own_constants(function: Compiled) -> None:
+    """Copy the constants of a compiled function, which it may share with other graphs.
+
+    PyTensor makes a constant read-only where a later rewrite finds that it holds one number, and
+    NumPy cannot broadcast a view of it that was made before: SciPy's draws end in "cannot set
+    WRITEABLE flag to True".
+    """
+    for variable, storage in function.vm.storage_map.items():
+        if isinstance(variable, TensorConstant):
+            storage[0] = storage[0].copy()
 
 
 def call_seeded(function: Compiled, seed: np.uint64, *inputs: np.ndarray) -> list[np.ndarray]:

@@ -108,7 +108,8 @@ def separate_terms(compiled: CompiledModel) -> SeparateTerms | None:
         there are too many terms.
     """
     coordinates = np.array([j for v in compiled.discrete for j in range(v.start, v.stop)], int)
-    if len(coordinates) < _FEWEST or compiled.calls:
+    # Terms are those of the whole density.
+    if len(coordinates) < _FEWEST or compiled.calls or compiled.taken_out:
         return None
     note = "Discrete variables are moved one after the other: {}."
     return or_noted(lambda: _find(compiled, coordinates), compiled.fallbacks, note)

@@ -26,7 +26,7 @@ import numpy as np
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.dependence import MOST_MASKS, dependences
-from pymc_anneal.model.elimination import Elimination, plan_elimination
+from pymc_anneal.model.elimination import Elimination, log_product, log_sum, plan_elimination
 from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.summands import (
@@ -136,9 +136,7 @@ class Summation:
         if self.prior is None:
             return LogTerms(constants[_OTHERS], joint)
         log_prior = self.prior.log_sum(table.ravel()) + constants[_OWN]
-        possible = log_prior != -jnp.inf
-        log_likelihood = joint - jnp.where(possible, log_prior, 0.0)
-        return LogTerms(log_prior + constants[_OTHERS], log_likelihood)
+        return LogTerms(log_prior + constants[_OTHERS], likelihood_of(joint, log_prior))
 
     def draw(self, x: jax.Array, key: jax.Array, values: jax.Array | None = None) -> jax.Array:
         """Draw z, shape ``(p,)``, from its conditional distribution given x and the data."""
@@ -162,6 +160,60 @@ class Summation:
         """Return the evaluation that holds each term at z, shapes ``(T,)`` and ``(p,)``."""
         # Entries of one colour have one stride, and a term depends on one of them at most.
         return np.asarray(self.terms.depends @ (self.stride * (z - self.low)))
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationSum:
+    """A density that no term of it is without one of the discrete variables: a plain sum.
+
+    Attributes
+    ----------
+    function : PicklableFunction
+        JAX function of z and x, joined to a position, to log prior and log likelihood.
+    ndim : int
+        Length of x.
+    place : ndarray of int, shape (p + d,)
+        Places in z followed by x of the entries of a position.
+    values : ndarray of int, shape (c, p)
+        All values of z.
+    at_once : int
+        Evaluations that are made side by side.
+    """
+
+    function: PicklableFunction
+    ndim: int
+    place: np.ndarray
+    values: np.ndarray
+    at_once: int
+
+    def evaluate(self, x: jax.Array) -> LogTerms:
+        """Return log prior and log likelihood of x, two scalars in nats."""
+        table = self.tabulate(x)[0]
+        log_prior = log_sum(table[:, 0])
+        return LogTerms(log_prior, likelihood_of(log_sum(log_product(table)), log_prior))
+
+    def draw(self, x: jax.Array, key: jax.Array, values: jax.Array | None = None) -> jax.Array:
+        """Draw z, shape ``(p,)``, from its conditional distribution given x and the data."""
+        table = self.tabulate(x, values)[0]
+        return jnp.asarray(self.values)[jax.random.categorical(key, log_product(table))]
+
+    def tabulate(self, x: jax.Array, values: jax.Array | None = None) -> tuple[jax.Array, Any]:
+        """Return log prior and log likelihood, shape ``(c, 2)``, and what does not depend on z."""
+
+        # The way back computes the inner of one evaluation anew, rather than keep that of all.
+        @jax.checkpoint
+        def evaluate(z: jax.Array) -> jax.Array:
+            return jnp.stack(self.function(jnp.concatenate([z, x])[self.place]))
+
+        own = jnp.asarray(self.values, float) if values is None else values
+        if len(own) <= self.at_once:
+            return jax.vmap(evaluate)(own), ()
+        return jax.lax.map(evaluate, own, batch_size=self.at_once), ()
+
+
+def likelihood_of(joint: jax.Array, log_prior: jax.Array) -> jax.Array:
+    """Return the log likelihood of a sum; where its prior is zero, so is what it is part of."""
+    return joint - jnp.where(log_prior != -jnp.inf, log_prior, 0.0)
 
 
 @lru_cache(maxsize=8)

@@ -115,6 +115,18 @@ def test_other_likelihoods_are_not_flat() -> None:
     assert not is_flat(path_where(9.0, -3.0), pma.HMC())
 
 
+def test_what_is_lost_in_rounding_is_no_step() -> None:
+    """In a batch of another length the terms of a likelihood are added up in another order."""
+
+    def large(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * x[0] ** 2, -size * (1 + 1e-15 * jnp.floor(x[0])))
+
+    size = 1e10
+    assert not is_flat(pma.GeometricPath(large), pma.HMC())
+    size = 1e16  # steps of ten nats, but one in 1e15
+    assert not is_flat(pma.GeometricPath(large), pma.HMC())
+
+
 def test_without_moves_by_gradients_none_are_taken() -> None:
     def endless(x: jax.Array) -> LogTerms:  # by a loop that JAX does not differentiate
         twice = jax.lax.while_loop(lambda v: v < 9.0, lambda v: 2 * v, jnp.abs(x[0]) + 1)

@@ -192,7 +192,7 @@ def test_a_product_of_sums_joins_all_that_is_in_them():
     def density(u, x):
         return [x[0], -(u**2).sum(), -0.1 * (u[:3].sum() + x[0]) * (u[3:].sum() - 1)]
 
-    blocks = module._blocks_of(density, 6, 1)
+    blocks, _ = module._blocks_of(density, 6, 1)
     assert len(blocks.directions) == 6
 
 

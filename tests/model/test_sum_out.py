@@ -15,13 +15,13 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model import summation as module
-from pymc_anneal.model.sum_out import SummedModel, sum_out
+from pymc_anneal.model.sum_out import SummedModel, sum_by_elimination, sum_out
 from tests.model.summed_models import MODELS, configurations, log_densities, log_sum, magnet
 
 
 def summed(name: str) -> tuple[pma.CompiledModel, SummedModel]:
     whole = pma.compile_model(MODELS[name]())
-    found = sum_out(whole)
+    found = sum_by_elimination(whole)
     assert isinstance(found, SummedModel), whole.fallbacks
     return whole, found
 
@@ -107,7 +107,7 @@ def test_no_value_beyond_the_support_is_evaluated() -> None:
         two, three = pm.Bernoulli("two", 0.4), pm.Categorical("three", np.ones(3) / 3)
         pm.Normal("y", mu * pt.sqrt(1.5 - two), 1, observed=0.3)
         pm.Normal("z", mu + three, 1, observed=1.2)
-    found = sum_out(pma.compile_model(model))
+    found = sum_by_elimination(pma.compile_model(model))
     assert isinstance(found, SummedModel)
     terms = jax.jit(jax.value_and_grad(lambda x: sum(found.log_terms(x))))
     assert all(np.isfinite(part).all() for part in terms(jnp.array([0.7])))
@@ -141,7 +141,7 @@ def test_what_is_left() -> None:
         design = np.random.default_rng(0).normal(size=(6, 3))
         mean = pt.dot(design, on * slope)
         pm.Normal("y", mean, pt.switch(odd, 5.0, 1.0), observed=np.arange(6.0))
-    found = sum_out(pma.compile_model(model))
+    found = sum_by_elimination(pma.compile_model(model))
     assert [v.name for v in found.discrete] == ["on"]
     assert [v.name for v in found.taken_out] == ["odd"]
     assert "'odd' (0 to 1)" in found.notes[-1]

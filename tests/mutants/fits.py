@@ -169,8 +169,9 @@ ROWS: Rows = [
         "adaptation/flat_likelihood",
         "tests/adaptation/test_support.py",
         [
-            ("np.abs(change) <= _BY_STEPS", "np.abs(change) <= 0.0"),
-            ("np.abs(change) <= _BY_STEPS", "np.abs(change) <= -1.0"),
+            ("<= _BY_STEPS + _BY", "<= _BY"),
+            ("_BY_STEPS + _BY_ROUNDING * np.abs(ratio)", "_BY_STEPS"),
+            ("<= _BY_STEPS + _BY_ROUNDING * np.abs(ratio)", "<= -1.0"),
             ("for beta in (0.0, 1.0)", "for beta in (1.0, 1.0)"),
             ("flat = moved & _has_no_slope", "flat = _has_no_slope"),
             ("np.roll(position, 1, axis=0)", "position"),
@@ -548,8 +549,8 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/normal_given_precision",
-        "tests/model/test_normal_given_precision.py",
+        "model/normal_block",
+        "tests/model/test_normal_draw.py",
         [
             ("-jnp.trace(scaled) / 2", "-jnp.trace(scaled)"),
             ("right_change - change @ draw.mean", "right_change + change @ draw.mean"),

@@ -275,7 +275,7 @@ ROWS: Rows = [
         "tests/model/test_sum_out.py",
         [
             ("finite = x != zero", "finite = x == x"),
-            ("joint - jnp.where(possible, log_prior, 0.0)", "joint"),
+            ("joint - jnp.where(log_prior != -jnp.inf, log_prior, 0.0)", "joint"),
             ("None if others.any() else _OTHERS", "_OTHERS"),
             ("np.minimum(steps[:, colour], sizes - 1)", "steps[:, colour]"),
             ("entries = np.flatnonzero(often == often.max())", "entries = np.flatnonzero(often)"),
@@ -292,13 +292,39 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/reduced",
-        "tests/model/test_sum_out.py tests/sampling/test_discrete_summed_out.py tests/model/test_integrate_out.py",
+        "model/sum_out",
+        "tests/model/test_sum_configurations.py tests/sampling/test_selection.py",
         [
-            ("return super().sample_prior(seed, draws)[:, self._kept]", "return super().sample_prior(seed, draws)"),
+            ("if values is None or (real and", "if values is None or (False and"),
+            ("if np.prod(sizes.astype(float)) > _MOST_CONFIGURATIONS:", "if False:"),
+            ("low + np.indices(sizes)", "np.indices(sizes)"),
+            ("return integrate_out(summed) if summed.discrete else summed", "return summed"),
+            ("if any(v.support is None for v in variables):", "if False:"),
+        ],
+    ),
+    (
+        "model/summation",
+        "tests/model/test_sum_configurations.py",
+        [
+            ("jnp.concatenate([z, x])[self.place]", "jnp.concatenate([z, x])"),
+            ("likelihood_of(log_sum(log_product(table)), log_prior)", "log_sum(log_product(table))"),
+            ("jax.random.categorical(key, log_product(table))", "log_product(table).argmax()"),
+        ],
+    ),
+    (
+        "model/reduced",
+        "tests/model/test_sum_out.py tests/sampling/test_discrete_summed_out.py tests/model/test_integrate_out.py tests/model/test_sum_configurations.py",
+        [
+            ("return self._full.sample_prior(seed, draws)[:, self._kept]", "return self._full.sample_prior(seed, draws)"),
             ("hashlib.sha256(position.tobytes())", "hashlib.sha256(b'')"),
+            ("full = replace(compiled)", "full = compiled"),
             ("whole[:, self._kept], whole[:, self._own] = position, taken", "whole[:, : position.shape[1]], whole[:, position.shape[1] :] = position, taken"),
         ],
+    ),
+    (
+        "model/seeded_draws",
+        "tests/model/test_sum_configurations.py",
+        [("storage[0] = storage[0].copy()", "pass")],
     ),
     (
         "model/degree",

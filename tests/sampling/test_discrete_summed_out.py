@@ -86,7 +86,9 @@ class TestEndOfASum:
             x = pm.Normal("x", k, 1)
             pm.Normal("y", x, 1, observed=1.0)
         compiled = pma.compile_model(model)
-        assert sum_out(compiled) is compiled
+        found = sum_out(compiled)
+        assert [v.name for v in found.discrete] == ["k"]
+        assert [v.name for v in found.taken_out] == ["x"]
 
 
 @pytest.mark.slow

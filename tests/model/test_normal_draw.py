@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pymc_anneal.model.normal_given_precision import NormalDraw, normal_draw
+from pymc_anneal.model.normal_block import NormalDraw, normal_draw
 
 
 @pytest.fixture(autouse=True)
