@@ -55,6 +55,7 @@ from pymc_anneal.model.variables import (
     split_values,
 )
 from pymc_anneal.model.violation import violation_graph
+from pymc_anneal.model.without_dims import without_dims
 
 # Prior draws at which variables without a JAX form are tried.
 _TRIED = 8
@@ -71,7 +72,7 @@ class CompiledModel:
     Attributes
     ----------
     model : pymc.Model
-        The model; later changes to it or its data have no effect.
+        The model, in tensors; later changes to it or its data have no effect.
     variables : tuple of FreeVariable
         Free variables, in the order of the vector.
     ndim : int
@@ -90,8 +91,7 @@ class CompiledModel:
     graphs : sequence of Variable
         Graphs of log prior and log likelihood.
     fallbacks : list of str
-        What a run does without because the graph of the model could not be rewritten; it grows
-        while a run tries.
+        What a run does without, where the graph could not be rewritten; it grows as a run tries.
     """
 
     model: pm.Model
@@ -361,32 +361,31 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         raise TypeError(
             f"`model` is a {type(model).__name__}, expected a pymc.Model or a model of Bambi."
         )
-    check_supported(model)
+    fallbacks: list[str] = []
+    check_supported(model := without_dims(model, fallbacks))
     model = integrate_missing(model)
     try:
-        return _compile(model)
+        return _compile(model, fallbacks)
     except NotFiniteDrawError:
         other = non_centred(model)
         if other is None:
             raise
-    compiled = _compile(other)
+    compiled = _compile(other, fallbacks)
     return replace(compiled, notes=(*compiled.notes, _OVERFLOW))
 
 
-def _compile(model: pm.Model) -> CompiledModel:
-    prior = PriorSampler(model)
-    variables = locate_variables(model, prior(np.random.SeedSequence(0), 1))
+def _compile(model: pm.Model, fallbacks: list[str]) -> CompiledModel:
+    prior, seed = PriorSampler(model), np.random.SeedSequence(0)
+    variables = locate_variables(model, prior(seed, 1))
     graphs = log_term_graphs(model)
     density = translate_density(model, variables, graphs)
-    size = variables[-1].stop if variables else 0
-    seed = np.random.SeedSequence(0)
     values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
     data = FrozenData.of(model)
     warn_of_omissions(model, values.left_out, data)
     return CompiledModel(
         model=model,
         variables=variables,
-        ndim=size,
+        ndim=variables[-1].stop if variables else 0,
         log_terms=build_log_terms(density, variables, prior.log_mass),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
@@ -397,4 +396,5 @@ def _compile(model: pm.Model) -> CompiledModel:
         _prior=prior,
         _constrain=values,
         _data=data,
+        fallbacks=fallbacks,
     )

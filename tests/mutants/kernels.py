@@ -322,6 +322,19 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/without_dims",
+        "tests/model/test_dims.py",
+        [
+            ("found.free_RVs.sort(key=lambda v: order.index(v.name))", "pass"),
+            ("return variable and _is_named(node.outputs[0])", "return False"),
+            ('"logodds": transforms.logodds', '"logodds": transforms.log'),
+            ("float(end.data) for end in (given.lower, given.upper)", "float(end.data) for end in (given.upper, given.lower)"),
+            ("dims.index(d) - len(dims) for d in given.dims", "0 for d in given.dims"),
+            ('include=["lower_xtensor"]', 'include=["lower_xtensor", "inline_ofg_expansion_xtensor"]'),
+            ("tensor.name = node.outputs[0].name", "pass"),
+        ],
+    ),
+    (
         "model/seeded_draws",
         "tests/model/test_sum_configurations.py",
         [("storage[0] = storage[0].copy()", "pass")],
