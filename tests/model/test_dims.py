@@ -51,6 +51,9 @@ class Named:
     def total(self, x: Any) -> Any:
         return x.sum("k")
 
+    def weighed(self, x: Any, weight: np.ndarray) -> Any:
+        return (x * self.data(weight, "k")).sum("k")
+
     def exp(self, x: Any) -> Any:
         return dims.math.exp(x)
 
@@ -79,6 +82,9 @@ class Plain(Named):
 
     def total(self, x: Any) -> Any:
         return x.sum(axis=-1)
+
+    def weighed(self, x: Any, weight: np.ndarray) -> Any:
+        return (x * weight[:, None]).sum(axis=0)
 
     def exp(self, x: Any) -> Any:
         return pm.math.exp(x)
@@ -171,8 +177,8 @@ def simplex(v):
 
 
 def zero_sum(v):
-    effect = v.ZeroSumNormal("effect", sigma=2.0, core_dims="group", dims="group")
-    v.Normal("y", v.at(effect, GROUP), 1, **v.observed(Y))
+    effect = v.ZeroSumNormal("effect", sigma=2.0, core_dims="group", dims=("k", "group"))
+    v.Normal("y", v.at(v.weighed(effect, X[0]), GROUP), 1, **v.observed(Y))
 
 
 def crossed(v):

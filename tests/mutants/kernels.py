@@ -331,7 +331,6 @@ ROWS: Rows = [
             ("float(end.data) for end in (given.lower, given.upper)", "float(end.data) for end in (given.upper, given.lower)"),
             ("dims.index(d) - len(dims) for d in given.dims", "0 for d in given.dims"),
             ('include=["lower_xtensor"]', 'include=["lower_xtensor", "inline_ofg_expansion_xtensor"]'),
-            ("tensor.name = node.outputs[0].name", "pass"),
         ],
     ),
     (
