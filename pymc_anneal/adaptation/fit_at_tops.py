@@ -157,7 +157,7 @@ def _fit_to_simple(
             return light
         search = search_of(compiled, effort.particles, target.evaluations, share)
         _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
-        if not found.complete or found.share[light.modes :].sum() > _SMALL:
+        if not found.complete or found.unresolved or found.share[light.modes :].sum() > _SMALL:
             return None
         if found.modes == light.modes:
             return replace(found, climbs=climbs + search.starts, effort=share)

@@ -275,7 +275,8 @@ class MixtureFitter:
         )
         near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
-        failures, room, most = 0, _ON_THE_WAY, target.evaluations + search.evaluations
+        failures, room, unresolved = 0, _ON_THE_WAY, False
+        most = target.evaluations + search.evaluations
         for i, own in enumerate(seeds):
             height = height_above(found, near, terms)
             best = np.where(open_, height, -np.inf).argmax()
@@ -288,17 +289,17 @@ class MixtureFitter:
             open_[best] = False
             new = [peak] if peak is not None and _is_new(peak, found, target) else []
             if not new and room:
-                new = missed_on_the_way(target, found, near[best], seed_way, most)
-                new = new[:room]
+                new = missed_on_the_way(target, found, near[best], seed_way, most)[:room]
                 room = room - len(new) if new else 0
             failures = 0 if new else failures + 1
+            unresolved |= peak is None and not new
             for one in new:
                 mixture = with_component(mixture, one.normal, found.modes)
             if new:
                 found = self.fit(mixture, seed_again, found.modes + len(new))
         else:
             return mixture, replace(found, complete=False)
-        return mixture, found
+        return mixture, replace(found, unresolved=unresolved)
 
     def add_tails(
         self, mixture: ModeMixture, found: FittedReference, seed: np.random.SeedSequence

@@ -54,6 +54,8 @@ class FittedReference:
     complete : bool
         Whether the search ended by itself, and not for its evaluations while it went on finding
         modes.
+    unresolved : bool
+        Whether the posterior is far above the reference where a climb has led to no peak.
     climbs : int
         Climbs from draws of the prior that looked for modes, at least.
     effort : float
@@ -68,6 +70,7 @@ class FittedReference:
     membership: np.ndarray
     particle_share: np.ndarray
     complete: bool = True
+    unresolved: bool = False
     climbs: int = 0
     effort: float = 1.0
 

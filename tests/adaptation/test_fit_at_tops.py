@@ -12,7 +12,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import fit_at_tops as module
-from pymc_anneal.adaptation import target_density
+from pymc_anneal.adaptation import fit_mixture, target_density
 from pymc_anneal.adaptation.fit_at_tops import (
     _is_near,
     _mixture_of,
@@ -230,6 +230,14 @@ class TestFit:
         assert found.share[1] == pytest.approx(odds / (1 + odds), rel=0.5)
         monkeypatch.setattr(module, "_SMALL", 0.0)
         assert fit(small).fitted is None
+
+    def test_a_candidate_that_leads_to_no_peak_makes_it_none(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Something is there, whatever it holds: a cusp on which climbs get stuck hid 4.6 nats."""
+        monkeypatch.setattr(fit_mixture, "climb", lambda *_: None)
+        monkeypatch.setattr(fit_mixture, "missed_on_the_way", lambda *_: [])
+        assert fit(beside_a_rare_mode(6.0)).fitted is None
 
     def test_searches_that_go_on_finding_modes_make_it_none(
         self, monkeypatch: pytest.MonkeyPatch

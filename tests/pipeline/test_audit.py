@@ -88,9 +88,10 @@ def test_a_small_mode_that_was_missed(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [101, 103, 104])
+@pytest.mark.parametrize("seed", [101, 103, 104, 211])
 def test_a_spike_whose_weights_have_a_heavy_tail(seed: int) -> None:
-    # With seed 103 no particle of the survey meets the spike, and the path from the prior is short.
+    # With seed 103 no particle of the survey meets the spike, and the path from the prior is short;
+    # with seed 211 two climbs get stuck on the cusp.
     model, log_evidence = cusp_and_slab(10)
     found = pma.log_evidence(run(model, seed))
     assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
