@@ -12,7 +12,8 @@ If one does, as of a slab and a spike, both are ratios of sums:
 The terms of the density, and the entries of ``z`` on which each of them depends, are read off its
 program (`dependence.py`). Entries of one colour share no term, so that all terms are known for all
 of their values if the density is evaluated once for each combination of values of the colours: of
-independent indicators twice, of a chain of two states four times, whatever their number.
+independent indicators twice, of a chain of two states four times, whatever their number. Where a
+term depends on all entries, there is one evaluation for each of their values (`ConfigurationSum`).
 """
 
 from collections.abc import Callable, Sequence
@@ -164,7 +165,7 @@ class Summation:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationSum:
-    """A density that no term of it is without one of the discrete variables: a plain sum.
+    """A density of ``z`` and ``x`` as one of ``x`` alone, by one evaluation for each value of ``z``.
 
     Attributes
     ----------
