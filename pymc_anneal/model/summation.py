@@ -165,7 +165,7 @@ class Summation:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationSum:
-    """A density of ``z`` and ``x`` as one of ``x`` alone, by one evaluation for each value of ``z``.
+    """A density of ``z`` and ``x`` as one of ``x``, by an evaluation for each value of ``z``.
 
     Attributes
     ----------
