@@ -278,8 +278,7 @@ def _configurations(variables: Sequence[FreeVariable]) -> np.ndarray | None:
     sizes = high - low + 1
     if np.prod(sizes.astype(float)) > _MOST_CONFIGURATIONS:
         return None
-    found: np.ndarray = low + np.indices(sizes).reshape(len(sizes), -1).T
-    return found
+    return np.asarray(low + np.indices(sizes).reshape(len(sizes), -1).T)
 
 
 def _check(model: SummedModel, compiled: CompiledModel) -> None:

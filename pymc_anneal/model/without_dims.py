@@ -87,8 +87,8 @@ def _lower(fgraph: FunctionGraph) -> None:
 
 def _has_twin(node: Any) -> bool:
     """Whether a node is a variable with named axes; data keep theirs."""
-    variable = isinstance(node.op, ModelVar) and not isinstance(node.op, ModelNamed)
-    return variable and _is_named(node.outputs[0])
+    lasting = isinstance(node.op, ModelVar) and not isinstance(node.op, ModelNamed)
+    return lasting and _is_named(node.outputs[0])
 
 
 def _twin(node: Any) -> Variable:

@@ -326,7 +326,7 @@ ROWS: Rows = [
         "tests/model/test_dims.py",
         [
             ("found.free_RVs.sort(key=lambda v: order.index(v.name))", "pass"),
-            ("return variable and _is_named(node.outputs[0])", "return False"),
+            ("return lasting and _is_named(node.outputs[0])", "return False"),
             ('"logodds": transforms.logodds', '"logodds": transforms.log'),
             ("float(end.data) for end in (given.lower, given.upper)", "float(end.data) for end in (given.upper, given.lower)"),
             ("dims.index(d) - len(dims) for d in given.dims", "0 for d in given.dims"),
