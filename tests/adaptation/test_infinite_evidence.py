@@ -101,6 +101,43 @@ def test_places_are_beyond_all_draws(monkeypatch) -> None:
     check_finite_evidence(path, reference, 50 + rng.normal(size=(50, 1)))
 
 
+def test_a_normal_density_falls_by_a_half_along_its_axes() -> None:
+    covariance = np.array([[2.0, 1.9, 0.3], [1.9, 2.0, -0.1], [0.3, -0.1, 9.0]])
+    precision = jnp.asarray(np.linalg.inv(covariance))
+    path = pma.GeometricPath(lambda x: LogTerms(jnp.zeros(()), -0.5 * x @ precision @ x))
+    ridge = infinite_evidence._maximise(path, np.array([1.0, 2.0, 3.0]), np.array([0, 2]))
+    sides = ridge.position + np.concatenate([ridge.deviations, -ridge.deviations])
+    fall = np.array(
+        [float(path.evaluate(x[None]).log_likelihood[0]) for x in [ridge.position, *sides]]
+    )
+    np.testing.assert_allclose(fall[0] - fall[1:], 0.5, rtol=1e-9)
+    assert ridge.position[1] == 2.0
+
+
+class TestSparseDirichlet:
+    """Counts in three of 20 categories: tails of the others are exponential."""
+
+    COUNTS = jnp.array([20.0, 10.0, 1.0] + 17 * [0.0])
+
+    def check(self) -> None:
+        def terms(x: jax.Array) -> LogTerms:
+            log_p = jax.nn.log_softmax(jnp.append(x, -x.sum()))
+            return LogTerms(0.1 * log_p.sum(), self.COUNTS @ log_p)
+
+        particles = np.random.default_rng(7).normal(size=(2, 50, 19))
+        particles[1] += np.where(np.arange(19) < 3, 20.0, -3.0)
+        check_finite_evidence(pma.GeometricPath(terms), *particles)
+
+    def test_is_finite(self) -> None:
+        self.check()
+
+    def test_laplace_would_have_it_grow(self, monkeypatch) -> None:
+        """The twin: curvatures vanish along the tails, and what they say about volumes grows."""
+        monkeypatch.setattr(infinite_evidence, "_MOST_FALL", np.inf)
+        with pytest.raises(InfiniteEvidenceError):
+            self.check()
+
+
 class TestSeparation:
     """A logistic regression of separated data, whose mass grows inside of a wide prior."""
 

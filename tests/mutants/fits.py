@@ -189,6 +189,9 @@ ROWS: Rows = [
             ("np.arange(25)", "np.arange(0)"),
             ("reference.max() - middle, _DISTANCES[0]", "_DISTANCES[0], 0.0"),
             ("np.log(unit).sum() + 0.5", "0.5"),
+            ("self.deviations, -self.deviations", "self.deviations / 1e6"),
+            ("< _MOST_FALL).all()", "> _MOST_FALL).any()"),
+            ("/ np.sqrt(eigenvalue)).T", "* np.sqrt(eigenvalue)).T"),
         ],
     ),
     (
