@@ -21,9 +21,8 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import evaluate
 from pymc_anneal.base.batches import map_batches
-from pymc_anneal.base.contracts import LogTerms, log_density_and_gradient
+from pymc_anneal.base.contracts import Path, log_density_and_gradient
 from pymc_anneal.base.programs import forgettable
-from pymc_anneal.paths.geometric import GeometricPath
 
 # Newton steps, at most; those of a density that is normal given the discrete coordinates are two.
 _STEPS = 25
@@ -66,7 +65,7 @@ class ConditionalDensity:
 
     Attributes
     ----------
-    path : GeometricPath
+    path : Path
         Its end is the density.
     real : tuple of int
         The real coordinates.
@@ -74,15 +73,15 @@ class ConditionalDensity:
         Evaluations of gradient or density up to now.
     """
 
-    path: GeometricPath
+    path: Path
     real: tuple[int, ...]
     evaluations: int = 0
 
     def log_density(self, position: np.ndarray) -> np.ndarray:
         """Return the log density, shape ``(m,)``; NaN counts as zero."""
         self.evaluations += len(position)
-        terms: LogTerms = map_batches(partial(evaluate, self.path), position, BATCH)
-        found = np.asarray(terms.log_posterior)
+        terms = map_batches(partial(evaluate, self.path), position, BATCH)
+        found = np.asarray(self.path.log_density(terms, 1.0))
         return np.where(np.isnan(found), -np.inf, found)
 
     def peaks(self, position: np.ndarray) -> Peaks:
@@ -133,7 +132,7 @@ def _eigen(curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @forgettable
 @partial(jax.jit, static_argnums=1)
 def _second_order(
-    path: GeometricPath, real: Sequence[int], position: jax.Array
+    path: Path, real: Sequence[int], position: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return log density, gradient and minus the curvature in the real coordinates."""
     columns, position = jnp.asarray(real), jnp.asarray(position)

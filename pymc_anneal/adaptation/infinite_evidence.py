@@ -15,16 +15,13 @@ exponential, with curvatures that vanish, and Laplace's method would have their 
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-import jax
 import numpy as np
 
-from pymc_anneal.adaptation.particles import evaluate
+from pymc_anneal.adaptation.conditional_peak import ConditionalDensity, Peaks
 from pymc_anneal.adaptation.preconditioner import bulk_deviation
 from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.programs import forgettable
 
 # Standard deviations of the reference that make a unit of distance, of at least one: logarithms of
 # scales and log odds have 1.1 to 1.8 under the usual priors, a normal location may have hundreds.
@@ -47,10 +44,6 @@ _ROUNDING = 1.0
 _MOST_FALL = 3.0
 # Dimensions in which Hessians take little time.
 _MAX_DIMENSIONS = 64
-# Newton steps to the maximum at one distance, halvings of each, and the gain at which they end.
-_STEPS, _HALVINGS, _GAIN = 40, 30, 1e-6
-# Smallest eigenvalue of a Hessian of unit diagonal that is no rounding.
-_LEAST_CURVATURE = 1e-9
 
 
 class InfiniteEvidenceError(ValueError):
@@ -72,29 +65,6 @@ class InfiniteEvidenceError(ValueError):
 
     def __reduce__(self) -> tuple[type["InfiniteEvidenceError"], tuple[int, float, np.ndarray]]:
         return InfiniteEvidenceError, (self.coordinate, self.slope, self.position)
-
-
-class _Ridge(NamedTuple):
-    """The maximum at one place of a coordinate.
-
-    Attributes
-    ----------
-    position : ndarray, shape (d,)
-    log_mass : float
-        By Laplace's method in the other coordinates.
-    deviations : ndarray, shape (d - 1, d)
-        Their standard deviations along its axes.
-    """
-
-    position: np.ndarray
-    log_mass: float
-    deviations: np.ndarray
-
-    def is_normal(self, path: Path) -> bool:
-        """Whether the density falls along the axes as slowly as a normal one."""
-        sides = np.concatenate([0 * self.position[None], self.deviations, -self.deviations])
-        log_density = path.log_density(evaluate(path, self.position + sides), 1.0)
-        return bool((log_density[0] - log_density < _MOST_FALL).all())
 
 
 @double_precision
@@ -122,13 +92,14 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
         # Among the particles there, the nearest to the ridge: the others have not arrived.
         top = position[(sign * position[:, j]).argmax()]
         places = _places(sign * reference[:, j], unit[j])
-        ridge = list(_follow(path, top, j, sign * places))
-        if len(ridge) < len(places) or not all(found.is_normal(path) for found in ridge):
+        density = ConditionalDensity(path, tuple(np.delete(np.arange(len(top)), j)))
+        ridge = list(_follow(density, top, j, sign * places))
+        if len(ridge) < len(places) or not all(_is_normal(density, peak) for peak in ridge):
             continue
-        slope = np.diff([found.log_mass for found in ridge]) / np.diff(_DISTANCES)  # by the unit
+        slope = np.diff([peak.log_mass[0] for peak in ridge]) / np.diff(_DISTANCES)  # by the unit
         later = sign * (places[-1] + unit[j] * _LATER)
-        if (slope[1:] > _LEAST_SLOPE).all() and not _falls(path, ridge[-1], j, later):
-            raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), ridge[-1].position)
+        if (slope[1:] > _LEAST_SLOPE).all() and not _falls(density, ridge[-1], j, later):
+            raise InfiniteEvidenceError(j, float(slope[-1] / unit[j]), ridge[-1].position[0])
 
 
 def _places(reference: np.ndarray, unit: float) -> np.ndarray:
@@ -150,67 +121,35 @@ def _runaways(
 
 
 def _follow(
-    path: Path, x: np.ndarray, coordinate: int, places: np.ndarray
-) -> Iterator[_Ridge]:
-    """Yield the ridge at places along a coordinate.
-
-    It ends where the density given the coordinate has no maximum that Newton's method finds.
-    """
-    others = np.delete(np.arange(len(x)), coordinate)
+    density: ConditionalDensity, x: np.ndarray, coordinate: int, places: np.ndarray
+) -> Iterator[Peaks]:
+    """Yield the peak of the other coordinates at places along one of them, while it is finite."""
     for place in places:
-        found = _maximise(path, np.where(np.arange(len(x)) == coordinate, place, x), others)
-        if found is None:
+        start = np.where(np.arange(len(x)) == coordinate, place, x)
+        peak = density.peaks(start[None])
+        if not np.isfinite(peak.log_mass[0]):
             return
-        x = found.position
-        yield found
+        x = peak.position[0]
+        yield peak
 
 
-def _falls(path: Path, last: _Ridge, coordinate: int, places: np.ndarray) -> bool:
-    """Whether the log mass falls at later places, as far as numbers show it."""
-    mass = last.log_mass
-    for top, value, _ in _follow(path, last.position, coordinate, places):
-        near = [float(_expand(path, np.nextafter(top, side))[0]) for side in (-np.inf, np.inf)]
-        if not np.ptp(near) < _ROUNDING:
+def _is_normal(density: ConditionalDensity, peak: Peaks) -> bool:
+    """Whether the density falls from its peak about as a normal one does."""
+    sides = np.repeat(peak.position, 2 * len(density.real), axis=0)
+    deviations = peak.scale[0].T
+    sides[:, density.real] += np.concatenate([deviations, -deviations])
+    fall = peak.log_density - density.log_density(sides)
+    return bool(((fall > 0) & (fall < _MOST_FALL)).all())
+
+
+def _falls(density: ConditionalDensity, last: Peaks, coordinate: int, places: np.ndarray) -> bool:
+    """Whether the log mass may fall at later places, as far as numbers show it."""
+    mass = last.log_mass[0]
+    for peak in _follow(density, last.position[0], coordinate, places):
+        near = np.nextafter(np.repeat(peak.position, 2, axis=0), [[-np.inf], [np.inf]])
+        if not np.ptp(density.log_density(near)) < _ROUNDING:
             return False
-        if value < mass:
+        if peak.log_mass[0] < mass or not _is_normal(density, peak):
             return True
-        mass = value
+        mass = peak.log_mass[0]
     return False
-
-
-def _maximise(path: Path, start: np.ndarray, others: np.ndarray) -> _Ridge | None:
-    """Return the maximum over some coordinates, and the log mass around it."""
-    x = start
-    for _ in range(_STEPS):
-        value, slope, hessian = (np.asarray(part) for part in _expand(path, x))
-        curvature = -hessian[np.ix_(others, others)]
-        if not (np.isfinite(value) and np.isfinite(curvature).all()):
-            return None
-        unit = np.sqrt(np.maximum(np.abs(np.diag(curvature)), np.finfo(float).tiny))
-        eigenvalue, vector = np.linalg.eigh(curvature / unit / unit[:, None])
-        along = vector.T @ (slope[others] / unit)
-        size = np.maximum(np.abs(eigenvalue), _LEAST_CURVATURE)
-        step, gain = np.zeros(len(x)), float(along @ (along / size))
-        if gain < _GAIN and (eigenvalue > _LEAST_CURVATURE).all():
-            log_volume = np.log(unit).sum() + 0.5 * np.log(eigenvalue / (2 * np.pi)).sum()
-            deviations = np.zeros((len(others), len(x)))
-            deviations[:, others] = (vector / unit[:, None] / np.sqrt(eigenvalue)).T
-            return _Ridge(x, float(value - log_volume), deviations)
-        step[others] = vector @ (along / size) / unit
-        tried = (x + 0.5**k * step for k in range(_HALVINGS))
-        better = next((y for y in tried if float(_expand(path, y)[0]) > value), None)
-        if better is None:
-            return None
-        x = better
-    return None
-
-
-@forgettable
-@jax.jit
-def _expand(path: Path, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return the log density at one position, its gradient and its Hessian."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        return path.log_density(path.evaluate(x[None]), 1.0)[0]
-
-    return log_density(x), jax.grad(log_density)(x), jax.jacrev(jax.grad(log_density))(x)

@@ -7,7 +7,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation import infinite_evidence
+from pymc_anneal.adaptation import conditional_peak, infinite_evidence
+from pymc_anneal.adaptation.conditional_peak import ConditionalDensity
 from pymc_anneal.adaptation.infinite_evidence import (
     _DISTANCES,
     InfiniteEvidenceError,
@@ -101,17 +102,18 @@ def test_places_are_beyond_all_draws(monkeypatch) -> None:
     check_finite_evidence(path, reference, 50 + rng.normal(size=(50, 1)))
 
 
-def test_a_normal_density_falls_by_a_half_along_its_axes() -> None:
+def test_deviations_of_a_normal_density_are_normal() -> None:
     covariance = np.array([[2.0, 1.9, 0.3], [1.9, 2.0, -0.1], [0.3, -0.1, 9.0]])
     precision = jnp.asarray(np.linalg.inv(covariance))
     path = pma.GeometricPath(lambda x: LogTerms(jnp.zeros(()), -0.5 * x @ precision @ x))
-    ridge = infinite_evidence._maximise(path, np.array([1.0, 2.0, 3.0]), np.array([0, 2]))
-    sides = ridge.position + np.concatenate([ridge.deviations, -ridge.deviations])
-    fall = np.array(
-        [float(path.evaluate(x[None]).log_likelihood[0]) for x in [ridge.position, *sides]]
-    )
-    np.testing.assert_allclose(fall[0] - fall[1:], 0.5, rtol=1e-9)
-    assert ridge.position[1] == 2.0
+    density = ConditionalDensity(path, (0, 2))
+    peak = density.peaks(np.array([[1.0, 2.0, 3.0]]))
+    assert infinite_evidence._is_normal(density, peak)
+    wide = peak._replace(scale=2.5 * peak.scale)
+    assert not infinite_evidence._is_normal(density, wide)  # a fall of 3.1
+    position = peak.position + 5
+    beside = peak._replace(position=position, log_density=density.log_density(position))
+    assert not infinite_evidence._is_normal(density, beside)
 
 
 class TestSparseDirichlet:
@@ -131,8 +133,14 @@ class TestSparseDirichlet:
     def test_is_finite(self) -> None:
         self.check()
 
-    def test_laplace_would_have_it_grow(self, monkeypatch) -> None:
-        """The twin: curvatures vanish along the tails, and what they say about volumes grows."""
+    @pytest.mark.parametrize("looks", [True, False])
+    def test_laplace_would_have_it_grow(self, monkeypatch, looks: bool) -> None:
+        """The twin takes the volume that vanishing curvatures give, and looks no further."""
+        monkeypatch.setattr(conditional_peak, "_LEAST_CURVATURE", 1e-16)
+        monkeypatch.setattr(infinite_evidence, "_LATER", np.zeros(0))
+        if looks:
+            self.check()
+            return
         monkeypatch.setattr(infinite_evidence, "_MOST_FALL", np.inf)
         with pytest.raises(InfiniteEvidenceError):
             self.check()

@@ -204,6 +204,15 @@ def test_a_precise_measurement_is_finite() -> None:
     assert_right(run(model), exact)
 
 
+@pytest.mark.slow
+def test_counts_in_few_categories_of_a_sparse_dirichlet_are_finite() -> None:
+    """The tails of the other categories are exponential: particles run far beyond the prior."""
+    counts, share = np.array([20, 10, 1] + 17 * [0]), np.full(20, 0.1)
+    with pm.Model() as model:
+        pm.Multinomial("y", counts.sum(), pm.Dirichlet("p", share), observed=counts)
+    assert_right(run(model), stats.dirichlet_multinomial.logpmf(counts, share, counts.sum()))
+
+
 def test_a_likelihood_that_is_zero_everywhere_is_refused_with_the_number_of_draws() -> None:
     with pm.Model() as model:
         x = pm.Normal("x", 0, 1)
