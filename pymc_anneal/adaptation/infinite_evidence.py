@@ -147,7 +147,7 @@ def _falls(density: ConditionalDensity, last: Peaks, coordinate: int, places: np
     mass = last.log_mass[0]
     for peak in _follow(density, last.position[0], coordinate, places):
         near = np.nextafter(np.repeat(peak.position, 2, axis=0), [[-np.inf], [np.inf]])
-        if not np.ptp(density.log_density(near)) < _ROUNDING:
+        if not (np.abs(density.log_density(near) - peak.log_density) < _ROUNDING).all():
             return False
         if peak.log_mass[0] < mass or not _is_normal(density, peak):
             return True

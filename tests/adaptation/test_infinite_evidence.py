@@ -51,6 +51,19 @@ def test_mass_grows_by_its_power(power: float) -> None:
     assert caught.value.position[0] == pytest.approx(0.7, abs=1e-9)
 
 
+def test_neighbouring_numbers_have_another_density_than_the_peak() -> None:
+    """That of both neighbours is the same, by symmetry, and with heavy tails not out of range."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        mu, sigma = x[0], jnp.exp(x[1])
+        log_likelihood = jax.scipy.stats.t.logpdf(jnp.asarray(DATA), 3.0, mu, sigma).sum()
+        return LogTerms(-0.5 * mu**2 + x[1] - 0.5 * sigma**2, log_likelihood)
+
+    with pytest.raises(InfiniteEvidenceError) as caught:
+        check(pma.GeometricPath(terms))
+    assert caught.value.slope == pytest.approx(2.0, abs=1e-3)
+
+
 def test_mass_that_falls_is_finite() -> None:
     check(path(2.1))
     check(path(0.0, DATA + 1e-6 * np.array([1, -1, 2, -2])))

@@ -188,6 +188,7 @@ ROWS: Rows = [
             ("np.arange(25)", "np.arange(0)"),
             ("reference.max() - middle, _DISTANCES[0]", "_DISTANCES[0], 0.0"),
             ("[deviations, -deviations]", "[deviations / 1e6, -deviations / 1e6]"),
+            ("(near) - peak.log_density", "(near) - density.log_density(near[::-1])"),
             ("(fall > 0) & ", ""),
             (" & (fall < _MOST_FALL)", ""),
             ("2 * len(density.real), axis=0)", "2 * len(density.real), axis=0) + 1"),

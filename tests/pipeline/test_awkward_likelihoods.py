@@ -2,6 +2,8 @@
 
 import warnings
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -187,6 +189,38 @@ def test_trajectories_that_run_into_edges_give_way_to_walks() -> None:
 def test_an_infinite_evidence_names_the_variable(scale_prior: str) -> None:
     with pytest.raises(ValueError, match="evidence is infinite: as 'sigma' goes to 0.* by 3 nats"):
         run(equal_data(scale_prior))
+
+
+def points_on_a_curve() -> None:
+    place = np.linspace(0, 1, 12)
+    terms = np.stack([place**0, place, place**2, np.cos(5 * place)], axis=1)
+    mean, y = terms @ pm.Normal("b", 0, 2, shape=4), terms @ [0.3, -1.0, 0.5, 0.2]
+    pm.Normal("y", mean, pm.HalfNormal("sigma", 1), observed=y)
+
+
+def a_group_of_equal_numbers() -> None:
+    y = np.random.default_rng(1).normal(size=(5, 6))
+    y[2] = 0.4
+    sigma = pm.HalfCauchy("sigma", 1, shape=5)
+    pm.Normal("y", pm.Normal("m", 0, 1, shape=5)[:, None], sigma[:, None], observed=y)
+
+
+def equal_numbers_with_heavy_tails() -> None:
+    mu, sigma, nu = pm.Normal("mu", 0, 2), pm.HalfNormal("sigma", 1), pm.Exponential("nu", 0.1)
+    pm.StudentT("y", nu=nu, mu=mu, sigma=sigma, observed=np.full(8, 1.3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("build", "growth"),
+    [(points_on_a_curve, 7), (a_group_of_equal_numbers, 4), (equal_numbers_with_heavy_tails, 6)],
+)
+def test_perfect_fits_have_an_infinite_evidence(build: Callable[[], None], growth: int) -> None:
+    """Of ``n`` powers of ``1 / sigma`` each coefficient takes one, the log scale another."""
+    with pm.Model() as model:
+        build()
+    with pytest.raises(ValueError, match=f"evidence is infinite: as 'sigma'.* by {growth} nats"):
+        run(model)
 
 
 @pytest.mark.slow
