@@ -1,4 +1,4 @@
-"""The peak of real coordinates given discrete ones, and the mass that it holds.
+"""The peak of some coordinates given the others, as of real ones given discrete ones, and its mass.
 
 Newton steps in the eigenvectors of the curvature, whose eigenvalues count by their magnitude, with
 steps that are shortened until the density rises, lead from ``z`` to a peak ``m`` of
@@ -10,7 +10,6 @@ and importance sampling from a Student-t density at the peak estimates the mass 
 bias, whatever the shape.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -33,7 +32,7 @@ BATCH = 64
 
 
 class Peaks(NamedTuple):
-    """Peaks of the density given discrete coordinates.
+    """Peaks of the density given the other coordinates.
 
     Attributes
     ----------
@@ -61,14 +60,14 @@ class _Local(NamedTuple):
 
 @dataclass
 class ConditionalDensity:
-    """The density of a model in its real coordinates, given the discrete ones.
+    """The density of a model in some real coordinates, given the others.
 
     Attributes
     ----------
     path : Path
         Its end is the density.
     real : tuple of int
-        The real coordinates.
+        These coordinates.
     evaluations : int
         Evaluations of gradient or density up to now.
     """
@@ -114,7 +113,8 @@ class ConditionalDensity:
 
     def _local(self, position: np.ndarray) -> _Local:
         self.evaluations += len(position) * (1 + len(self.real))
-        found = map_batches(partial(_second_order, self.path, self.real), position, BATCH)
+        function = partial(_second_order, self.path, np.array(self.real))
+        found = map_batches(function, position, BATCH)
         local = _Local(*(np.array(part) for part in found))
         bad = ~np.isfinite(local.curvature).all(axis=(1, 2)) | ~np.isfinite(local.slope).all(axis=1)
         bad |= np.isnan(local.log_density)
@@ -130,12 +130,12 @@ def _eigen(curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @forgettable
-@partial(jax.jit, static_argnums=1)
+@jax.jit
 def _second_order(
-    path: Path, real: Sequence[int], position: jax.Array
+    path: Path, columns: jax.Array, position: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return log density, gradient and minus the curvature in the real coordinates."""
-    columns, position = jnp.asarray(real), jnp.asarray(position)
+    """Return log density, gradient and minus the curvature in some coordinates."""
+    position = jnp.asarray(position)
 
     def slope(z: jax.Array) -> tuple[jax.Array, jax.Array]:
         whole = position.at[:, columns].set(z)
@@ -149,6 +149,6 @@ def _second_order(
         return log_density, gradient, second
 
     log_density, gradient, second = jax.vmap(column, out_axes=(None, None, 2))(
-        jnp.eye(len(real), dtype=position.dtype)
+        jnp.eye(len(columns), dtype=position.dtype)
     )
     return log_density, gradient, -0.5 * (second + second.swapaxes(1, 2))

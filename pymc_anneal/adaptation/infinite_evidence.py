@@ -15,6 +15,8 @@ exponential, with curvatures that vanish, and Laplace's method would have their 
 """
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -93,8 +95,9 @@ def check_finite_evidence(path: Path, reference: np.ndarray, position: np.ndarra
         top = position[(sign * position[:, j]).argmax()]
         places = _places(sign * reference[:, j], unit[j])
         density = ConditionalDensity(path, tuple(np.delete(np.arange(len(top)), j)))
-        ridge = list(_follow(density, top, j, sign * places))
-        if len(ridge) < len(places) or not all(_is_normal(density, peak) for peak in ridge):
+        peaks = _follow(density, top, j, sign * places)
+        ridge = list(takewhile(partial(_is_normal, density), peaks))
+        if len(ridge) < len(places):
             continue
         slope = np.diff([peak.log_mass[0] for peak in ridge]) / np.diff(_DISTANCES)  # by the unit
         later = sign * (places[-1] + unit[j] * _LATER)
