@@ -19,6 +19,9 @@ MIN_VARIANCE, MAX_VARIANCE = 0.25, 1.0
 # Discrepancy of a whole path in one step, below which a run is planned from the fit of the
 # reference: a few steps, whose variance follows from the 1/K law.
 NEAR = 3.0
+# Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
+# the adaptation; and the largest variance of its log weights: tails that the fit missed need steps.
+RUN_SHARE, NEAR_VARIANCE = 0.5, 0.5
 # Effective number of posterior draws at which a run is planned.
 _DRAWS = 400
 # Share of the wanted error at which a run is planned. The predicted error of 512 normal log weights

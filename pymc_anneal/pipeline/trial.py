@@ -16,7 +16,14 @@ import numpy as np
 
 from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import NEAR, Plan, make_plan, trial_steps
+from pymc_anneal.adaptation.plan import (
+    NEAR,
+    NEAR_VARIANCE,
+    RUN_SHARE,
+    Plan,
+    make_plan,
+    trial_steps,
+)
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
 from pymc_anneal.evidence.diagnostics import (
@@ -46,9 +53,6 @@ _MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
 _HOPELESS_GROWTH, _HOPELESS_ERROR = 1e6, 3.0
 # Share of the time for calls of black boxes that a trial may take.
 _TRIAL_SHARE = 0.5
-# Evaluations of a run from a fitted reference, unless the target takes more, as a share of those of
-# the adaptation.
-_RUN_SHARE = 0.5
 _HOPELESS = (
     "By its trial a run would have an error of {:.2g} nats in all the time there is, so it is as "
     "short as the trial. Narrower priors may help, or variables on another scale."
@@ -56,9 +60,9 @@ _HOPELESS = (
 # Share of the posterior draws of importance sampling that are copied by chance at most, and the
 # largest number of particles for each draw.
 _WITHOUT_COPIES, _LARGEST_POOL = 0.95, 4.0
-# Bounds on the variance of the log weights of a run from a fitted reference: tails that the fit
-# missed need a few steps, and below the lower bound a longer run gains nothing.
-_NEAR_VARIANCE, _LEAST_VARIANCE = 0.5, 0.05
+# Variance of the log weights of a run from a fitted reference below which a longer one gains
+# nothing.
+_LEAST_VARIANCE = 0.05
 
 
 def plan_run(
@@ -110,9 +114,9 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     single = candidate.one_step_variance
     # Proposals from the reference do not leave its tails: further steps would gain little.
     proposed = isinstance(pilot.transition, IndependenceMetropolis)
-    least = _NEAR_VARIANCE if proposed else _LEAST_VARIANCE
-    bounds = single / _NEAR_VARIANCE, single / least
-    steps = np.clip(_RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
+    least = NEAR_VARIANCE if proposed else _LEAST_VARIANCE
+    bounds = single / NEAR_VARIANCE, single / least
+    steps = np.clip(RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
     plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
     wanted = max(plan.steps, int(np.ceil(steps)))
     seconds = _step_seconds(session, pilot) * plan.particles

@@ -317,7 +317,14 @@ ROWS: Rows = [
     (
         "pipeline/fitted_mixture",
         "tests/pipeline/test_fitted_mixture.py",
-        [("most = _budget(session, surveyed)", "most = 0.0")],
+        [
+            ("most = self._budget(surveyed)", "most = 0.0"),
+            ("if not choice.misses_a_part:", "if True:"),
+            ("> refused.pilot.evaluations:", "> 0.0:"),
+            ("again.chosen.reference != prior", "again.chosen.reference == prior"),
+            ("evaluations > RUN_SHARE * spent", "evaluations < RUN_SHARE * spent"),
+            ("self.session.settings.free_transition and self._is_long", "self._is_long"),
+        ],
     ),
     (
         "adaptation/fitted_reference",
