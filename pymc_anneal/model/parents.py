@@ -15,6 +15,7 @@ from pytensor.tensor.elemwise import DimShuffle
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import once_per_model
+from pymc_anneal.model.score_transforms import GammaScore
 from pymc_anneal.model.underflow import scalar_op
 
 # Element-wise operations whose values jump.
@@ -72,7 +73,7 @@ def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
     (of,) = variable.owner.inputs
     while of.owner is not None and isinstance(of.owner.op, DimShuffle):
         (of,) = of.owner.inputs
-    return isinstance(model.rvs_to_transforms.get(of), LogTransform)
+    return isinstance(model.rvs_to_transforms.get(of), LogTransform | GammaScore)
 
 
 def count_data(compiled: CompiledModel) -> int:

@@ -13,7 +13,7 @@ of 300, values below 1e-308 and above 1e308 have 2 % of the mass.
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pymc as pm
@@ -35,6 +35,7 @@ from pytensor.tensor.random.basic import (
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_anneal.model.location_scale_transform import is_standardised, standard_draw
+from pymc_anneal.model.score_transforms import DirichletScore, GammaScore
 from pymc_anneal.model.spatial import drawn_by_density
 
 _Size: TypeAlias = tuple[int, ...] | None
@@ -98,6 +99,21 @@ class LogDirichletRV(DirichletRV):  # type: ignore[misc]
         return _log_standard_gamma(rng, alphas, size and (*size, alphas.shape[-1]))
 
 
+class StickLogOddsRV(DirichletRV):  # type: ignore[misc]
+    """Log odds of the parts that are broken off a stick for a Dirichlet variable, and a zero."""
+
+    name = "stick_log_odds"
+
+    @classmethod
+    def rng_fn(cls, rng: np.random.Generator, alphas: np.ndarray, size: _Size) -> np.ndarray:
+        """Draw ``log G(alpha_k) - log G(sum of those after)``."""
+        after = np.cumsum(alphas[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+        draws = _log_standard_gamma(rng, alphas, size and (*size, alphas.shape[-1]))
+        draws[..., :-1] -= _log_standard_gamma(rng, after, draws[..., :-1].shape)
+        draws[..., -1] = 0.0
+        return draws
+
+
 class LogStickBreakingRV(StickBreakingWeightsRV):  # type: ignore[misc]
     """Logarithms of stick-breaking weights."""
 
@@ -135,35 +151,42 @@ def _log_standard_gamma(rng: np.random.Generator, shape: np.ndarray, size: _Size
     return draws
 
 
-def _itself(draws: Variable) -> Variable:
+def _itself(draws: Variable, *_: Variable) -> Variable:
     return draws
 
 
-def _centre(log_weights: Variable) -> Variable:
+def _centre(log_weights: Variable, *_: Variable) -> Variable:
     """Map log weights to the unconstrained values of the simplex transform."""
     mean = pt.mean(log_weights, axis=-1, keepdims=True)
     return (log_weights - mean)[..., :-1]
 
 
+def _scores_of_sticks(log_odds: Variable, *inputs: Variable) -> Variable:
+    return DirichletScore().of_log_odds(log_odds[..., :-1], *inputs)
+
+
 class _Logarithm(NamedTuple):
     """A random variable that draws logarithms, and their map to the unconstrained space.
 
-    It takes the place of a random variable of PyMC with this transform, the same inputs and shapes.
+    It takes the place of a random variable of PyMC with the same inputs and shapes, which the map
+    takes after the draws.
     """
 
     op: RandomVariable
-    transform: Any
-    to_unconstrained: Callable[[Variable], Variable]
+    to_unconstrained: Callable[..., Variable]
 
 
-_LOGARITHMS: dict[type, _Logarithm] = {
-    GammaRV: _Logarithm(LogGammaRV(), LogTransform, _itself),
-    InvGammaRV: _Logarithm(LogInverseGammaRV(), LogTransform, _itself),
-    LogNormalRV: _Logarithm(normal, LogTransform, _itself),
-    BetaRV: _Logarithm(LogitBetaRV(), LogOddsTransform, _itself),
-    BetaClippedRV: _Logarithm(LogitBetaRV(), LogOddsTransform, _itself),
-    DirichletRV: _Logarithm(LogDirichletRV(), SimplexTransform, _centre),
-    StickBreakingWeightsRV: _Logarithm(LogStickBreakingRV(), SimplexTransform, _centre),
+# By random variable and transform.
+_LOGARITHMS: dict[tuple[type, type], _Logarithm] = {
+    (GammaRV, LogTransform): _Logarithm(LogGammaRV(), _itself),
+    (GammaRV, GammaScore): _Logarithm(LogGammaRV(), GammaScore().of_logarithm),
+    (InvGammaRV, LogTransform): _Logarithm(LogInverseGammaRV(), _itself),
+    (LogNormalRV, LogTransform): _Logarithm(normal, _itself),
+    (BetaRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
+    (BetaClippedRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
+    (DirichletRV, SimplexTransform): _Logarithm(LogDirichletRV(), _centre),
+    (DirichletRV, DirichletScore): _Logarithm(StickLogOddsRV(), _scores_of_sticks),
+    (StickBreakingWeightsRV, SimplexTransform): _Logarithm(LogStickBreakingRV(), _centre),
 }
 
 
@@ -200,13 +223,13 @@ def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
             fgraph.replace(draw, spatial, import_missing=True)
             draw = fgraph.outputs[i]
         inputs = draw.owner.inputs
-        found = _LOGARITHMS.get(type(draw.owner.op))
+        found = _LOGARITHMS.get((type(draw.owner.op), type(transform)))
         if transform is None:
             unconstrained.append(draw)
             returned.append(draw)
-        elif found and type(transform) is found.transform:
+        elif found:
             drawn = found.op.make_node(*inputs).outputs[1]
-            unconstrained.append(found.to_unconstrained(drawn))
+            unconstrained.append(found.to_unconstrained(drawn, *inputs[2:]))
             returned.append(transform.backward(unconstrained[-1], *inputs))
             fgraph.replace(draw, returned[-1], import_missing=True)
         elif is_standardised(draw, transform):

@@ -11,6 +11,7 @@ that is not simple. The last one always has a start.
 from dataclasses import replace
 
 from pymc_anneal.adaptation.configurations import Configurations
+from pymc_anneal.model.small_shapes import score_model
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.given_start import given_start
@@ -70,6 +71,8 @@ def _request(
     free = _is_free(session.settings, options)
     if options.reference == "auto" and not free:
         options = replace(options, reference="prior")
+    scores = score_model(target.compiled) if free else None
+    target = target if scores is None else replace(target, compiled=scores)
     request = Request(target, options, free, found)
     _check_audit(session.settings, request)
     return request

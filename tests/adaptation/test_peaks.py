@@ -10,7 +10,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
-from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres
+from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres, share_of_single
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 
@@ -89,6 +89,52 @@ def test_further_rounds_where_climbs_end_at_several_tops(tops, more) -> None:
     )
     # The level with which the ends are compared is evaluated at each particle.
     assert (thrice > once + len(particles)) == more
+
+
+NEEDLE = 5.07
+
+
+@pytest.mark.parametrize(("rounds", "found"), [(0, False), (8, True)])
+def test_where_tops_are_many_the_search_goes_on_to_a_narrow_one(rounds: int, found: bool) -> None:
+    """All climbs end as high as the particles, most of them at tops of their own."""
+
+    def terms(x: jax.Array) -> LogTerms:
+        needle = 60 - 0.5 * ((x[0] - NEEDLE) / 2e-4) ** 2
+        return LogTerms(0.0 * needle, jnp.logaddexp(5 * jnp.cos(20 * x[0]), needle))
+
+    def draws(seed: np.random.SeedSequence, number: int) -> np.ndarray:
+        return np.random.default_rng(seed).uniform(-25, 25, (number, 1))
+
+    seeds = np.random.SeedSequence(4).spawn(2)
+    tops = np.pi / 10 * np.round(draws(seeds[0], 256) / (np.pi / 10))
+    tops += 0.02 * np.random.default_rng(seeds[0]).normal(size=tops.shape)
+    target = TargetDensity(pma.GeometricPath(terms), 256)
+    search = Search(0, starts=256, rounds=rounds, evaluations=1e6)
+    mixture = fit_mixture(target, tops, draws, seeds[1], search).path.reference
+    assert (np.abs(np.asarray(mixture.mean) - NEEDLE).min() < 0.01) == found
+
+
+class TestShareOfSingle:
+    """The probability that a further climb ends at a top that none has met."""
+
+    SCALE = np.diag([2.0, 0.1])
+
+    @pytest.mark.parametrize("scale", [SCALE, np.diag(SCALE)])
+    @pytest.mark.parametrize(("single", "share"), [(0, 0.0), (50, 1 / 3), (100, 0.5)])
+    def test_tops_that_one_climb_has_met(self, single: int, share: float, scale) -> None:
+        twice = np.repeat(np.arange(50.0), 2)
+        once = 100 + np.arange(single)
+        # Six standard deviations apart along the narrower coordinate, and next to none within.
+        end = np.column_stack([np.zeros(100 + single), 0.6 * np.concatenate([twice, once])])
+        end += 0.01 * np.random.default_rng(1).normal(size=end.shape) @ self.SCALE
+        assert share_of_single(end, scale) == pytest.approx(share)
+
+    def test_climbs_that_failed_do_not_count(self) -> None:
+        end = np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, 0.0], [np.inf, 1.0], [0.0, 9.0]])
+        assert share_of_single(end, self.SCALE) == pytest.approx(1 / 3)
+
+    def test_a_single_climb_says_nothing(self) -> None:
+        assert share_of_single(np.array([[0.0, 0.0], [np.nan, 1.0]]), self.SCALE) == 1.0
 
 
 def test_the_search_is_counted() -> None:

@@ -427,6 +427,10 @@ ROWS: Rows = [
         "tests/adaptation/test_peaks.py",
         [
             ("component.mean + shrink * centred", "component.mean + centred"),
+            ("or share_of_single(end, scale) > _SINGLE", ""),
+            ("np.linalg.solve(scale, end.T).T", "end"),
+            ("nearest > np.sqrt(end.shape[1])", "nearest > 9 * np.sqrt(end.shape[1])"),
+            ("query(whitened, k=[2])", "query(whitened, k=[3])"),
         ],
     ),
     (

@@ -79,6 +79,35 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/score_transforms",
+        "tests/model/test_score_transforms.py",
+        [
+            ("_LINEAR, _CUBIC = 1.5976, 0.07056", "_LINEAR, _CUBIC = 1.5976, 0.0715"),
+            ("+ 3 * _CUBIC * z**2", "+ 2 * _CUBIC * z**2"),
+            ("pt.cumsum(shape[..., ::-1], axis=-1)[..., ::-1]", "pt.cumsum(shape, axis=-1)"),
+            ("(log_weight[..., :-1] + log_left + log_slope)", "(log_weight[..., :-1] + log_slope)"),
+            ("pt.log(_gamma_slope(t, shape))", "pt.log(_gamma_slope(t, 1.0))"),
+            ("_STEPS = 14", "_STEPS = 7"),
+        ],
+    ),
+    (
+        "model/unconstrained_draws",
+        "tests/model/test_small_shapes.py tests/model/test_unconstrained_draws.py",
+        [
+            ("[..., ::-1][..., 1:]", "[..., ::-1][..., :-1]"),
+            ("draws[..., :-1] -= _log_standard", "draws[..., :-1] += _log_standard"),
+        ],
+    ),
+    (
+        "model/small_shapes",
+        "tests/model/test_small_shapes.py",
+        [
+            ("values[0] <= _SMALL", "values[0] <= 2 * _SMALL"),
+            ("or size < _LEAST", "or size < 1"),
+            ("is not None and values[0]", "is None or values[0]"),
+        ],
+    ),
+    (
         "adaptation/peaks",
         "tests/sampling/test_embed.py::test_hints_are_starts_of_the_search",
         [("if search.hints is not None:", "if search.hints is None and False:")],

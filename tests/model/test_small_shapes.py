@@ -1,0 +1,114 @@
+"""Models in the scores of their variables of small shape."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import stats
+from scipy.special import gammaln
+
+import pymc_anneal as pma
+
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.model import small_shapes
+from pymc_anneal.model.small_shapes import score_model
+
+COUNTS = np.array([20, 10, 1, 0, 0])
+
+
+def counts(shape: float = 0.1) -> tuple[pm.Model, float]:
+    """Return counts with a Dirichlet prior, and the log evidence."""
+    with pm.Model() as model:
+        p = pm.Dirichlet("p", np.full(5, shape))
+        pm.Multinomial("y", COUNTS.sum(), p, observed=COUNTS)
+    total = COUNTS.sum()
+    coefficient = gammaln(total + 1) - gammaln(COUNTS + 1).sum()
+    ratio = gammaln(5 * shape) - gammaln(5 * shape + total)
+    return model, float(coefficient + ratio + (gammaln(shape + COUNTS) - gammaln(shape)).sum())
+
+
+def rates(shape: float = 0.1, number: int = 4) -> pm.Model:
+    with pm.Model() as model:
+        rate = pm.Gamma("rate", shape, 2.0, shape=number)
+        pm.Poisson("y", rate, observed=np.arange(number))
+    return model
+
+
+class TestWhichVariables:
+    @pytest.mark.parametrize(("shape", "taken"), [(0.1, True), (0.5, True), (0.6, False)])
+    def test_small_shapes(self, shape: float, taken: bool) -> None:
+        assert (score_model(pma.compile_model(rates(shape))) is not None) == taken
+        assert (score_model(pma.compile_model(counts(shape)[0])) is not None) == taken
+
+    def test_not_a_few(self) -> None:
+        assert score_model(pma.compile_model(rates(number=3))) is None
+
+    def test_not_a_shape_that_varies(self) -> None:
+        with pm.Model() as model:
+            pm.Gamma("rate", pm.HalfNormal("shape", 0.1), 1.0, shape=5)
+        assert score_model(pma.compile_model(model)) is None
+
+    def test_not_a_transform_of_the_user(self) -> None:
+        with pm.Model() as model:
+            pm.Gamma("rate", 0.1, 1.0, shape=5, default_transform=None)
+        assert score_model(pma.compile_model(model)) is None
+
+
+class TestDensity:
+    """The prior in scores has the mass one, and its draws have its density."""
+
+    @pytest.mark.parametrize("shape", [0.02, 0.1, 0.4])
+    def test_gamma(self, shape: float, monkeypatch) -> None:
+        monkeypatch.setattr(small_shapes, "_LEAST", 1)
+        with pm.Model() as model:
+            pm.Gamma("rate", shape, 2.0)
+        self.check(score_model(pma.compile_model(model)))
+
+    @pytest.mark.parametrize("shape", [[0.02, 0.3], [0.2, 0.1, 0.3], [0.3, 2.0, 0.4]])
+    def test_dirichlet(self, shape, monkeypatch) -> None:
+        monkeypatch.setattr(small_shapes, "_LEAST", 1)
+        with pm.Model() as model:
+            pm.Dirichlet("p", shape)
+        self.check(score_model(pma.compile_model(model)))
+
+    def check(self, scores: pma.CompiledModel) -> None:
+        grid = np.linspace(-9, 9, 181)
+        points = np.stack(np.meshgrid(*[grid] * scores.ndim), axis=-1).reshape(-1, scores.ndim)
+        target = TargetDensity(pma.GeometricPath(scores.log_terms), len(points))
+        density = np.exp(np.asarray(target.evaluate(points).log_prior))
+        step = (grid[1] - grid[0]) ** scores.ndim
+        assert density.sum() * step == pytest.approx(1, abs=1e-4)
+        draws = scores.sample_prior(np.random.SeedSequence(1), 20_000)
+        mean, square = (density @ points**power * step for power in (1, 2))
+        assert np.abs(draws.mean(axis=0) - mean).max() < 5 / np.sqrt(20_000)
+        assert np.abs((draws**2).mean(axis=0) - square).max() < 10 / np.sqrt(20_000)
+
+
+def test_counts_in_few_of_several_categories() -> None:
+    model, exact = counts()
+    idata = pma.sample_ais(model=model, random_seed=1, progressbar=False)
+    found = pma.log_evidence(idata)
+    assert found.verdict.trusted
+    assert found.mcse < 0.015  # 0.018 in the coordinates of the model
+    assert abs(found.log_evidence - exact) < 4 * found.mcse
+    draws = np.asarray(idata["posterior"]["p"]).reshape(-1, 5)
+    np.testing.assert_allclose(draws.sum(axis=1), 1)
+    marginals = stats.beta(0.1 + COUNTS, (0.1 + COUNTS).sum() - 0.1 - COUNTS)
+    error = (draws.mean(axis=0) - marginals.mean()) / marginals.std()
+    assert np.abs(error).max() < 5 / np.sqrt(found.ess)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_fifty_categories(seed: int) -> None:
+    """In the coordinates of the model two seeds of five had no end in 240 s."""
+    y, shape = np.zeros(50, dtype=int), 0.05
+    y[[2, 11, 30, 44]] = 40, 25, 8, 1
+    with pm.Model() as model:
+        pm.Multinomial("y", y.sum(), pm.Dirichlet("p", np.full(50, shape)), observed=y)
+    coefficient = gammaln(y.sum() + 1) - gammaln(y + 1).sum()
+    ratio = gammaln(50 * shape) - gammaln(50 * shape + y.sum())
+    exact = coefficient + ratio + (gammaln(shape + y) - gammaln(shape)).sum()
+    found = pma.log_evidence(pma.sample_ais(model=model, random_seed=seed, progressbar=False))
+    assert found.verdict.trusted
+    assert abs(found.log_evidence - exact) < 4 * found.mcse
