@@ -53,6 +53,11 @@ class Estimate(NamedTuple):
     mcse: float
     steps: int | None = None
 
+    def is_above(self, other: "Estimate", level: float) -> bool:
+        """Whether it is higher than another one by more than their errors, at a level."""
+        error = np.hypot(self.mcse, max(other.mcse, _ROUNDING))
+        return bool(self.log_evidence - other.log_evidence > norm.isf(level) * error)
+
 
 class Lag(NamedTuple):
     """The bias of an annealed run by transitions that lag behind the path.
@@ -139,13 +144,12 @@ def excess_doubts(result: Estimate, earlier: Sequence[Estimate]) -> list[str]:
     One below it raises no doubt: an unbiased estimate of the evidence is ``a`` times too large with
     a probability of at most ``1/a``, whatever it has missed.
     """
-    limit = norm.isf(LEVEL / 3 / max(len(earlier), 1))
+    level = LEVEL / 3 / max(len(earlier), 1)
     return [
         f"{e.name} found {e.log_evidence:.2f} +- {e.mcse:.2f}, more than the run; the transitions "
         "may miss a part of the posterior: take more steps or another transition"
         for e in earlier
-        if e.log_evidence - result.log_evidence
-        > limit * np.hypot(e.mcse, max(result.mcse, _ROUNDING))
+        if e.is_above(result, level)
     ]
 
 

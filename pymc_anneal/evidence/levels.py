@@ -4,7 +4,12 @@ Kahn & Harris (1951); subset simulation, Au & Beck (2001); nested sampling, Skil
 ``n`` particles of the prior inside ``L > l``, the lower half by likelihood is taken off, and copies
 of the others are moved inside the new level. The prior mass halves each time:
 
-    Z = sum_k 2^-k (1/n) sum_{i off} L_i,    sd(log Z) = sqrt(K / n) at the posterior's level.
+    Z = sum_k 2^-k (1/n) sum_{i off} L_i,    var(log Z) = K / n at the posterior's level
+
+if copies move far. All particles that descend from the same draw of the prior are a family.
+Families are independent, and where few draws have met a peak, the shares ``s_j`` of families in the
+evidence say so (Chan & Lai 2013; Lee & Whiteley 2018): ``var(log Z) = sum_j s_j^2``. The larger
+variance is taken.
 
 As long as there are more than ``n`` draws of the prior, nothing is copied: that costs one
 evaluation a draw, and shows peaks that few draws meet.
@@ -54,7 +59,7 @@ class Levels:
     Attributes
     ----------
     log_evidence, mcse : float
-        In nats. The error takes moved copies for independent.
+        In nats.
     levels : int
         Number of halvings.
     position : ndarray, shape (m, d)
@@ -90,12 +95,13 @@ class _Rows:
 
 @dataclass
 class _Particles(_Rows):
-    """Particles with their log prior, log likelihood and label."""
+    """Particles with their log prior, log likelihood, label, and the draw they descend from."""
 
     position: np.ndarray
     log_prior: np.ndarray
     log_likelihood: np.ndarray
     label: np.ndarray
+    family: np.ndarray
 
     def __len__(self) -> int:
         return len(self.label)
@@ -141,7 +147,7 @@ def split(
     """
     rng = np.random.default_rng(seed)
     counted = _Counted(evaluate)
-    live = counted.particles(position, rng.random(len(position)))
+    live = counted.draws(position, rng)
     off, log_z, beyond, complete = list[_Off](), -np.inf, 0, True
     while not (beyond and _is_flat(live)) and beyond <= _levels_beyond(position.shape[1]):
         if counted.evaluations >= max_evaluations or log_z == np.inf:
@@ -185,7 +191,7 @@ def reach(
     """
     rng = np.random.default_rng(seed)
     counted = _Counted(evaluate)
-    live, levels = counted.particles(position, rng.random(len(position))), 0
+    live, levels = counted.draws(position, rng), 0
     while (live.log_likelihood == 0).mean() < _INSIDE:
         if counted.evaluations >= max_evaluations or _is_stuck(live):
             return None
@@ -243,10 +249,14 @@ class _Counted:
     evaluate: Terms
     evaluations: int = 0
 
-    def particles(self, position: np.ndarray, label: np.ndarray) -> _Particles:
+    def draws(self, position: np.ndarray, rng: np.random.Generator) -> _Particles:
+        """Return draws of the prior, each a family of its own."""
+        return self.particles(position, rng.random(len(position)), np.arange(len(position)))
+
+    def particles(self, position: np.ndarray, label: np.ndarray, family: np.ndarray) -> _Particles:
         self.evaluations += len(position)
         log_prior, log_likelihood = map(_known, self.evaluate(position))
-        return _Particles(position.copy(), log_prior, log_likelihood, label)
+        return _Particles(position.copy(), log_prior, log_likelihood, label, family)
 
 
 def _known(term: np.ndarray) -> np.ndarray:
@@ -255,17 +265,18 @@ def _known(term: np.ndarray) -> np.ndarray:
 
 
 class _Off(NamedTuple):
-    """Particles taken off, their log masses, and the number of which they were the lower half."""
+    """Particles taken off, their log masses and families, and the number that they were half of."""
 
     position: np.ndarray
     log_weight: np.ndarray
+    family: np.ndarray
     number: int
 
     @classmethod
     def of(cls, off: _Particles, level: int, number: int) -> "_Off":
         """Weigh particles taken off ``number`` ones by their share of the mass of the level."""
         log_weight = off.log_likelihood - level * np.log(2) - np.log(number)
-        return cls(off.position, log_weight, number)
+        return cls(off.position, log_weight, off.family, number)
 
 
 def _is_negligible(live: _Particles, log_z: float, levels: int) -> bool:
@@ -289,14 +300,16 @@ def _levels_beyond(ndim: int) -> float:
 
 
 def _result(off: list[_Off], evaluations: int, complete: bool) -> Levels:
-    """Put all particles together; the error grows by ``1 / n`` at each level."""
+    """Put all particles together."""
     log_weight = np.concatenate([part.log_weight for part in off])
     log_z = float(logsumexp(log_weight))
-    share = [np.exp(logsumexp(part.log_weight) - log_z) if log_z > -np.inf else 0.0 for part in off]
-    variance = np.cumsum([1 / part.number for part in off])
+    share = np.exp(log_weight - log_z) if log_z > -np.inf else np.zeros(len(log_weight))
+    of_family = np.bincount(np.concatenate([part.family for part in off]), share)
+    grown = np.cumsum([1 / part.number for part in off])
+    by_levels = share @ np.repeat(grown, [len(part.log_weight) for part in off])
     return Levels(
         log_evidence=log_z,
-        mcse=float(np.sqrt(share @ variance)),
+        mcse=float(np.sqrt(max(by_levels, of_family @ of_family))),
         levels=len(off) - 1,
         position=np.concatenate([part.position for part in off]),
         log_weight=log_weight,
@@ -323,7 +336,7 @@ def _moved(
         part = slices.at(active)
         step = rng.uniform(part.low, part.high)
         place = copies.position[active] + step[:, None] * part.direction
-        found = counted.particles(place, copies.label[active])
+        found = counted.particles(place, copies.label[active], copies.family[active])
         inside = (found.log_prior > part.log_height) & found.above(level)
         accepted = active[inside]
         copies.put(accepted, found.at(np.flatnonzero(inside)))

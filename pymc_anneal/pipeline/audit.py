@@ -9,7 +9,7 @@ from pymc_anneal.adaptation.fit_mixture import fit_to_particles, may_have_mixtur
 from pymc_anneal.adaptation.fitted_reference import FittedReference, normalised
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.evidence.ais import ais, highest_log_evidence
-from pymc_anneal.evidence.held_out import LEVEL, exceeds
+from pymc_anneal.evidence.held_out import LEVEL
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.evidence.mode_audit import ModeAudit, audit_draws
 from pymc_anneal.evidence.witness import Witness
@@ -94,7 +94,6 @@ def doubt_run(
     forward: ForwardStages,
     audit: ModeAudit | None,
     hearing: Hearing | None,
-    levels: Levels | None,
 ) -> list[str]:
     """Name the mass that a run missed, and a likelihood that is constant where it has been."""
     doubts = [] if audit is None else audit.doubts(target.compiled, _ADVICE)
@@ -102,12 +101,6 @@ def doubt_run(
         doubts.append(
             f"the run misses a part of the posterior: {hearing.objection}; take "
             "reference='prior' and more draws"
-        )
-    most = highest_log_evidence(forward.run.log_weight)
-    if levels is not None and exceeds(levels.log_evidence, most, LEVEL):
-        doubts.append(
-            f"the run misses a part of the posterior: log Z by levels is "
-            f"{levels.log_evidence:.4g} +- {levels.mcse:.2g}; take reference='prior' and more draws"
         )
     if target.compiled.has_likelihood and _never_varies(forward):
         doubts.append(

@@ -6,11 +6,8 @@ path from the mixture:
 
 - If the path from the prior is no longer, it is taken, with the survey as its pilot if ``D < 3``.
 - If ``D < 3``, a run of a few steps from the mixture is planned without further pilots.
-- If particles of the survey that were held out lie where the mixture has next to no mass, or where
-  a pilot from the mixture never gets, the mixture is refused. Where the run from the prior would
-  take more evaluations than its pilot, this pilot serves as a longer survey, which has followed a
-  change of phase that the first one passed by; if a mixture fitted to it is refused too, or the
-  run is short, the prior is taken.
+- If particles of the survey that were held out lie where the mixture has next to no mass, the prior
+  is taken, and so it is if they lie where a pilot from the mixture never gets.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
 
@@ -20,7 +17,7 @@ path from the mixture:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,6 +27,7 @@ from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
     mixture_of,
+    normalised,
 )
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
@@ -39,6 +37,9 @@ from pymc_anneal.adaptation.witnesses import to_fit
 from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.evidence.agreement import Estimate
+from pymc_anneal.evidence.heavy_tail import estimate_with_tail
+from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, find_hole
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
@@ -99,133 +100,111 @@ def choose_mixture(
     Choice
         The candidate has a pilot, unless it is the prior.
     """
-    (seed_survey,) = session.seeds.reference.spawn(1)
+    seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
     surveyed = surveyed or session.survey(prior, transition, seed_survey)
     hints = None if search_from is None else compiled.unconstrain(search_from)
-    levels = split_levels(session, compiled, surveyed)
-    chooser = _Chooser(session, compiled, prior, transition, insist, levels, hints)
-    choice = chooser.choose(surveyed)
-    if not choice.misses_a_part:
-        return choice
-    refused = choice.chosen.with_pilot(session.pilot(prior, transition, session.seeds.pilot))
-    if chooser.run_evaluations(refused) > refused.pilot.evaluations:
-        again = chooser.choose(refused.as_survey())
-        if again.chosen.reference != prior.reference:
-            return again
-    return replace(choice, chosen=refused)
+    mixture = _fit(session, compiled, prior, surveyed, seed_fit, hints)
+    pilot, fitted = surveyed.pilot, mixture.fitted
+    assert fitted is not None
+    if mixture.objection and not insist:
+        return _prior_instead(prior, mixture)
+    unmet = fitted.unmet_share_of(pilot.rough_log_z)
+    price = max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
+    whatever = insist or price > 1
+    if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
+        near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
+        return Choice(replace(surveyed if near else prior, built_from=mixture), {})
+    if fitted.discrepancy <= NEAR:
+        near = compiled.costly and fitted.discrepancy <= _BY_PROPOSALS
+        long = near and session.settings.free_transition and _is_long(session, pilot, fitted)
+        found = _pilot_by_proposals(pilot, fitted) if long else pilot_of_fit(pilot, fitted)
+        return Choice(mixture.with_pilot(found), {})
+    budget = np.inf if insist else price * _budget(session, surveyed)
+    try:
+        found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)
+    except PilotTooLongError as error:
+        reason = f"the path from the mixture is too long: {error}"
+        return Choice(replace(prior, built_from=mixture), {}, reason)
+    measured = _hear_pilot(session, compiled, surveyed, mixture.with_pilot(found))
+    if measured.objection and not insist:
+        return _prior_instead(prior, measured)
+    compared = {"prior": surveyed, "mixture": measured}
+    if insist or measured.cost <= price * surveyed.cost:
+        return Choice(measured, compared)
+    return Choice(replace(prior, built_from=measured), compared)
 
 
-@dataclass(frozen=True)
-class _Chooser:
-    """Choice between the prior and a mixture, for one survey after the other."""
+def _fit(
+    session: Session,
+    compiled: CompiledModel,
+    prior: RunCandidate,
+    surveyed: PilotedRun,
+    seed: np.random.SeedSequence,
+    hints: np.ndarray | None,
+) -> RunCandidate:
+    """Return the run from a mixture, with what the witnesses say that it misses."""
+    pilot = surveyed.pilot
+    levels, every = split_levels(session, compiled, surveyed), len(pilot.position)
+    particles = to_fit(pilot.position)
+    further = draws_of(levels, len(particles), session.seeds.levels)
+    with session.display.busy("Fit", "a mixture of densities, and further modes"):
+        most = _budget(session, surveyed)
+        fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints, most=most)
+        spent = pilot.evaluations
+        fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, spent))
+    log_ratio_to = ratio_to(fitted, compiled, surveyed)
+    known = fitted.met_share_of(pilot.rough_log_z)
+    draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
+    return RunCandidate(
+        "mixture",
+        draw_start(fitted.path, prior.draw_reference),
+        fitted.path,
+        built_from=surveyed,
+        fitted=fitted,
+        levels=levels,
+        objection=hearing.objection
+        or object_by_levels(levels, fitted, further, log_ratio_to)
+        or ("" if fitted.complete else _INCOMPLETE),
+    )
 
-    session: Session
-    compiled: CompiledModel
-    prior: RunCandidate
-    transition: Transition
-    insist: bool
-    levels: Levels | None
-    hints: np.ndarray | None
 
-    def choose(self, surveyed: PilotedRun) -> Choice:
-        """Fit a mixture to the particles of a survey, and choose between it and the prior."""
-        seed_fit, seed_pilot = self.session.seeds.reference.spawn(2)
-        mixture = self._fit(surveyed, seed_fit)
-        pilot, fitted, prior = surveyed.pilot, mixture.fitted, self.prior
-        assert fitted is not None
-        if mixture.objection and not self.insist:
-            return self._prior_instead(mixture)
-        unmet = fitted.unmet_share_of(pilot.rough_log_z)
-        price = max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
-        whatever = self.insist or price > 1
-        if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
-            near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
-            return Choice(replace(surveyed if near else prior, built_from=mixture), {})
-        if fitted.discrepancy <= NEAR:
-            return Choice(mixture.with_pilot(self._pilot_without_moves(pilot, fitted)), {})
-        budget = np.inf if self.insist else price * self._budget(surveyed)
-        try:
-            short = self.session.short_pilot
-            found = short(mixture, self.transition, seed_pilot, len(pilot.position), budget)
-        except PilotTooLongError as error:
-            reason = f"the path from the mixture is too long: {error}"
-            return Choice(replace(prior, built_from=mixture), {}, reason)
-        measured = self._hear_pilot(surveyed, mixture.with_pilot(found))
-        if measured.objection and not self.insist:
-            return self._prior_instead(measured)
-        compared = {"prior": surveyed, "mixture": measured}
-        if self.insist or measured.cost <= price * surveyed.cost:
-            return Choice(measured, compared)
-        return Choice(replace(prior, built_from=measured), compared)
-
-    def _fit(self, surveyed: PilotedRun, seed: np.random.SeedSequence) -> RunCandidate:
-        """Return the run from a mixture, with what the witnesses say that it misses."""
-        session, compiled, pilot = self.session, self.compiled, surveyed.pilot
-        particles, every = to_fit(pilot.position), len(pilot.position)
-        further = draws_of(self.levels, len(particles), session.seeds.levels)
-        with session.display.busy("Fit", "a mixture of densities, and further modes"):
-            most = self._budget(surveyed)
-            fit = partial(
-                fit_to_particles, surveyed=every, further=further, hints=self.hints, most=most
-            )
-            spent = pilot.evaluations
-            fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, spent))
-        log_ratio_to = ratio_to(fitted, compiled, surveyed)
-        known = fitted.met_share_of(pilot.rough_log_z)
-        draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
-        hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
-        return RunCandidate(
-            "mixture",
-            draw_start(fitted.path, self.prior.draw_reference),
-            fitted.path,
-            built_from=surveyed,
-            fitted=fitted,
-            levels=self.levels,
-            objection=hearing.objection or ("" if fitted.complete else _INCOMPLETE),
+def object_by_levels(
+    levels: Levels | None,
+    fitted: FittedReference,
+    draws: np.ndarray | None,
+    log_ratio_to: Callable[[np.ndarray], np.ndarray],
+) -> str:
+    """Return what levels, and draws by them, say that a mixture misses; "" if nothing."""
+    if levels is None or draws is None:
+        return ""
+    found = Estimate("levels", levels.log_evidence, levels.mcse)
+    fit = estimate_with_tail("the mixture", fitted.log_ratio_draws)
+    if found.is_above(fit, LEVEL_OF_CHOICES):
+        return (
+            f"log Z is {found.log_evidence:.4g} +- {found.mcse:.2g} by levels, "
+            f"{fit.log_evidence:.4g} +- {fit.mcse:.2g} by the mixture"
         )
+    _, family = np.unique(draws, axis=0, return_inverse=True)
+    own = fitted.log_ratio_draws
+    hole = find_hole(log_ratio_to(draws), family, own, normalised(own))
+    return str(hole) if hole.p_value < LEVEL_OF_CHOICES else ""
 
-    def _hear_pilot(self, surveyed: PilotedRun, measured: PilotedRun) -> PilotedRun:
-        """Ask the witnesses whether a pilot from a mixture misses a part of the posterior.
 
-        Its particles count as independent, which they are not: a wrong objection costs time.
-        """
-        fitted, position = measured.fitted, measured.pilot.position
-        assert fitted is not None
-        log_ratio_to = ratio_to(fitted, self.compiled, surveyed)
-        known = fitted.met_share_of(surveyed.pilot.rough_log_z)
-        self.session.meter.add("Witnesses", len(position), 0.0)
-        draws = Draws.even(log_ratio_to(position))._replace(known=known)
-        hearing = hear_witnesses(self.session, surveyed, log_ratio_to, draws, measured.pilot.log_z)
-        return replace(measured, objection=hearing.objection)
+def _hear_pilot(
+    session: Session, compiled: CompiledModel, surveyed: PilotedRun, measured: PilotedRun
+) -> PilotedRun:
+    """Ask the witnesses whether a pilot from a mixture misses a part of the posterior.
 
-    def _prior_instead(self, mixture: RunCandidate) -> Choice:
-        """Return the choice of the prior, with the reason."""
-        reason = f"the mixture misses a part of the posterior: {mixture.objection}"
-        return Choice(replace(self.prior, built_from=mixture), {}, reason)
-
-    def _budget(self, surveyed: PilotedRun) -> float:
-        """Return the evaluations that a search for modes may take, or a pilot from the mixture."""
-        return max(_SHARE * self.run_evaluations(surveyed), surveyed.pilot.evaluations)
-
-    def run_evaluations(self, piloted: PilotedRun) -> float:
-        """Return the evaluations that the counted run of a candidate is predicted to take."""
-        settings = self.session.settings
-        particles = settings.draws * settings.chains
-        return piloted.cost / planned_variance(particles, settings.target_mcse) * particles
-
-    def _pilot_without_moves(self, survey: Pilot, fitted: FittedReference) -> Pilot:
-        """Return what a pilot from a mixture that is near would find, by the moves that serve."""
-        near = self.compiled.costly and fitted.discrepancy <= _BY_PROPOSALS
-        if near and self.session.settings.free_transition and self._is_long(survey, fitted):
-            return _pilot_by_proposals(survey, fitted)
-        return pilot_of_fit(survey, fitted)
-
-    def _is_long(self, survey: Pilot, fitted: FittedReference) -> bool:
-        """Whether a run from the mixture by the moves of the survey takes more than its share."""
-        settings, spent = self.session.settings, self.session.meter.evaluations_of_density
-        steps = max(1.0, fitted.discrepancy / NEAR_VARIANCE)
-        evaluations = settings.draws * settings.chains * steps * float(survey.cost[-1])
-        return evaluations > RUN_SHARE * spent
+    Its particles count as independent, which they are not: a wrong objection costs time.
+    """
+    assert measured.fitted is not None
+    log_ratio_to, position = ratio_to(measured.fitted, compiled, surveyed), measured.pilot.position
+    known = measured.fitted.met_share_of(surveyed.pilot.rough_log_z)
+    session.meter.add("Witnesses", len(position), 0.0)
+    draws = Draws.even(log_ratio_to(position))._replace(known=known)
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, measured.pilot.log_z)
+    return replace(measured, objection=hearing.objection)
 
 
 def ratio_to(
@@ -237,9 +216,31 @@ def ratio_to(
     return lambda position: log_ratio(fitted.path, position, target.evaluate(position))
 
 
+def _prior_instead(prior: RunCandidate, mixture: RunCandidate) -> Choice:
+    """Return the choice of the prior, with the reason."""
+    reason = f"the mixture misses a part of the posterior: {mixture.objection}"
+    return Choice(replace(prior, built_from=mixture), {}, reason)
+
+
 def _one_step_discrepancy(pilot: Pilot) -> float:
     """Return ``D`` of the whole path from the prior, draws of zero likelihood included."""
     return pilot.barrier**2 - pilot.log_reference_mass
+
+
+def _budget(session: Session, surveyed: PilotedRun) -> float:
+    """Return the evaluations that a search for modes may take, or a pilot from the mixture."""
+    settings, pilot = session.settings, surveyed.pilot
+    particles = settings.draws * settings.chains
+    variance = planned_variance(particles, settings.target_mcse)
+    return max(_SHARE * surveyed.cost / variance * particles, pilot.evaluations)
+
+
+def _is_long(session: Session, survey: Pilot, fitted: FittedReference) -> bool:
+    """Whether a run from the mixture by the moves of the survey takes more than its share."""
+    settings, spent = session.settings, session.meter.evaluations_of_density
+    steps = max(1.0, fitted.discrepancy / NEAR_VARIANCE)
+    evaluations = settings.draws * settings.chains * steps * float(survey.cost[-1])
+    return evaluations > RUN_SHARE * spent
 
 
 @double_precision

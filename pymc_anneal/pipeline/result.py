@@ -170,6 +170,11 @@ def _other_estimates(stages: Stages) -> list[Estimate]:
             for name, pilot in pilots.values()
         ),
         *(estimate_with_tail("importance sampling with a mixture", weights) for weights in fits),
+        *(
+            Estimate("levels", w.log_evidence, w.mcse)
+            for w in stages.witnesses
+            if w.kind == "levels"
+        ),
         *trial_estimates(forward.trials),
     ]
     return [e for e in found if np.isfinite(e.log_evidence) and np.isfinite(e.mcse)]

@@ -152,7 +152,7 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         stages,
         modes=modes_dataset(target, audit) if audit else None,
         audited=fitted,
-        doubts=(*stages.doubts, *doubt_run(target, forward, audit, hearing, levels)),
+        doubts=(*stages.doubts, *doubt_run(target, forward, audit, hearing)),
         hearing=hearing,
         witnesses=witnesses_of(levels),
         limits=say_what_was_not_examined(session, target, fitted, levels),
@@ -163,7 +163,7 @@ def _audited_by_configurations(session: Session, target: ModelTarget, stages: St
     """Return the stages of a model with discrete variables with what its configurations say."""
     forward, found, compiled = stages.forward, stages.configurations, target.compiled
     hearing = hear_about_configurations(session, forward)
-    doubts = doubt_run(target, forward, None, hearing, None)
+    doubts = doubt_run(target, forward, None, hearing)
     most = highest_log_evidence(forward.run.log_weight)
     doubts += doubt_by_configurations(found, most)
     return replace(

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -152,7 +152,7 @@ class Session:
         if ndim > MAX_DENSE:
             particles = _SURVEY_IN_MANY
         found = self._pilot("Survey", prior, transition, seed, particles, np.inf, SURVEY)
-        return prior.with_pilot(found).as_survey()
+        return prior.with_pilot(replace(found, log_z=np.nan, rough_log_z=found.log_z))
 
     def tune_at_target(
         self,

@@ -4,7 +4,7 @@ The stages of a run know a `pm.Model` and a restricted Boltzmann machine only by
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -118,11 +118,6 @@ class PilotedRun(RunCandidate):
 
     pilot: Pilot = field(kw_only=True)
 
-    def as_survey(self) -> "PilotedRun":
-        """Return the candidate with a pilot whose estimate of the evidence counts as rough."""
-        pilot = self.pilot
-        return replace(self, pilot=replace(pilot, log_z=np.nan, rough_log_z=pilot.log_z))
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -140,9 +135,3 @@ class Choice:
     chosen: RunCandidate
     compared: Mapping[str, RunCandidate]
     rejected_because: str = ""
-
-    @property
-    def misses_a_part(self) -> bool:
-        """Whether the candidate was taken since the one before it misses a part of the target."""
-        before = self.chosen.built_from
-        return before is not None and bool(before.objection)

@@ -316,14 +316,25 @@ ROWS: Rows = [
     ),
     (
         "pipeline/fitted_mixture",
+        "tests/pipeline/test_split_levels.py",
+        [
+            ("if found.is_above(fit, LEVEL_OF_CHOICES):", "if False:"),
+            ("if hole.p_value < LEVEL_OF_CHOICES else", "if hole.p_value < 0 else"),
+            ("if hole.p_value < LEVEL_OF_CHOICES else", "if hole.p_value < 2 else"),
+        ],
+    ),
+    (
+        "pipeline/result",
+        "tests/pipeline/test_split_levels.py",
+        [('if w.kind == "levels"', 'if w.kind == "none"')],
+    ),
+    (
+        "pipeline/fitted_mixture",
         "tests/pipeline/test_fitted_mixture.py",
         [
-            ("most = self._budget(surveyed)", "most = 0.0"),
-            ("if not choice.misses_a_part:", "if True:"),
-            ("> refused.pilot.evaluations:", "> 0.0:"),
-            ("again.chosen.reference != prior", "again.chosen.reference == prior"),
+            ("most = _budget(session, surveyed)", "most = 0.0"),
             ("evaluations > RUN_SHARE * spent", "evaluations < RUN_SHARE * spent"),
-            ("self.session.settings.free_transition and self._is_long", "self._is_long"),
+            ("session.settings.free_transition and _is_long", "_is_long"),
         ],
     ),
     (

@@ -124,6 +124,21 @@ def test_boxes_that_no_draw_meets_are_reached_by_their_conditions() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [312, 313, 314])
+def test_boxes_that_a_mixture_of_some_misses(seed: int) -> None:
+    """Sixteen boxes: with 313, half of them were missed, a fifth of the evidence, and trusted."""
+    y, width = np.array([1.5, 1.2, 1.8, 1.4]), 0.7
+    with pm.Model() as model:
+        x = pm.Normal("x", 0.5, 1.0, shape=4)
+        pm.Uniform("y", x**2 - width, x**2 + width, observed=y)
+    low, high, prior = np.sqrt(y - width), np.sqrt(y + width), stats.norm(0.5).cdf
+    mass = prior(high) - prior(low) + prior(-low) - prior(-high)
+    idata = run(model, seed=seed)
+    assert_right(idata, float(np.log(mass / (2 * width)).sum()))
+    assert pma.log_evidence(idata).verdict.trusted
+
+
+@pytest.mark.slow
 def test_boxes_that_are_too_many_and_too_small_are_refused() -> None:
     y = np.linspace(2, 4, 4)
     with pm.Model() as model:

@@ -11,8 +11,6 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.pipeline import fitted_mixture
-from pymc_anneal.pipeline.hear_witnesses import Hearing, hear_witnesses
-from pymc_anneal.pipeline.session import Session
 from tests.adaptation.vague_regression import vague_regression
 from tests.model.discrete_model import discrete_model
 from tests.problems import by_name
@@ -62,22 +60,6 @@ def shell() -> tuple[pma.CompiledModel, float]:
 
 def run(model: pm.Model, **kwargs):
     return pma.sample_ais(model=model, progressbar=False, **kwargs)
-
-
-def objecting(*arguments, **options) -> Hearing:
-    return hear_witnesses(*arguments, **options)._replace(objection="a part")
-
-
-def count_calls(monkeypatch, owner, name: str) -> list[object]:
-    """Record the calls of an attribute."""
-    calls, original = [], getattr(owner, name)
-
-    def call(*arguments, **options):
-        calls.append(arguments)
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(owner, name, call)
-    return calls
 
 
 def attributes(idata) -> dict[str, str]:
@@ -161,39 +143,6 @@ class TestChoice:
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         accepted = np.asarray(group(idata, "annealing")["accept_rate"])
         assert accepted.mean() > 0.5
-
-    @pytest.mark.parametrize(("refused", "reference"), [(1, "mixture"), (9, "prior")])
-    def test_a_pilot_from_the_prior_is_a_longer_survey(
-        self, refused: int, reference: str, monkeypatch
-    ) -> None:
-        """A mixture fitted to it is taken if its witnesses do not object; there is one pilot."""
-        asked = []
-
-        def object_at_first(*arguments, **options) -> Hearing:
-            asked.append(arguments)
-            found = hear_witnesses(*arguments, **options)
-            return found._replace(objection="a part" if len(asked) <= refused else "")
-
-        monkeypatch.setattr(fitted_mixture, "hear_witnesses", object_at_first)
-        model, log_evidence = two_modes(0.8, 10, 8.0)
-        pilots = count_calls(monkeypatch, Session, "pilot")
-        idata = run(model, random_seed=1)
-        found = pma.log_evidence(idata)
-        assert attributes(idata)["reference"] == reference
-        assert ("a part" in attributes(idata)["path_rejected_because"]) == (reference == "prior")
-        assert (len(asked), len(pilots)) == (2, 1)
-        assert found.verdict.trusted
-        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
-
-    def test_no_longer_survey_for_a_short_run(self, monkeypatch) -> None:
-        monkeypatch.setattr(fitted_mixture, "hear_witnesses", objecting)
-        with pm.Model() as model:
-            pm.Normal("y", pm.Normal("x", 0, 1), 0.3, observed=1.0)
-        fits = count_calls(monkeypatch, fitted_mixture, "fit_to_particles")
-        idata = run(model, random_seed=1)
-        found = pma.log_evidence(idata)
-        assert (attributes(idata)["reference"], len(fits)) == ("prior", 1)
-        assert abs(found.log_evidence - stats.norm.logpdf(1.0, 0, np.sqrt(1.09))) < 4 * found.mcse
 
     def test_the_prior_where_there_is_nothing_to_learn(self) -> None:
         with pm.Model() as model:

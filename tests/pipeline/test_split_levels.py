@@ -2,6 +2,8 @@
 
 import time
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -14,8 +16,12 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import target_density
+from pymc_anneal.adaptation.fit_mixture import fit_to_particles
+from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
-from pymc_anneal.pipeline import audit, split_levels
+from pymc_anneal.pipeline import fitted_mixture, split_levels
+
+SEED = np.random.SeedSequence(1)
 
 # Centres and scales of a wide and a narrow mode, and the share of the wide one.
 CENTRE, SCALE, SHARE = np.array([-1.0, 2.0]), np.array([0.8, 0.02]), np.array([0.3, 0.7])
@@ -195,11 +201,49 @@ class TestNotExamined:
         assert str(run(model).verdict) == "trust"
 
 
-def test_levels_that_are_far_above_a_run_are_a_doubt(normal, monkeypatch) -> None:
-    """The evidence of levels is unbiased, so that Markov's inequality holds."""
-    monkeypatch.setattr(split_levels, "_DRAWS", 2048)
-    monkeypatch.setattr(split_levels, "_MOST_DRAWS", 2048)
-    monkeypatch.setattr(split_levels, "_KEPT", 128)
-    monkeypatch.setattr(audit, "exceeds", lambda rough, found, level: rough > found - 1.0)
+@pytest.mark.parametrize(("too_high", "trusted"), [(0.0, True), (0.4, False)])
+def test_levels_above_a_run_are_a_doubt(normal, monkeypatch, too_high, trusted) -> None:
+    """They are an estimate with an error, which neither a mixture nor a run may fall below."""
+    original = split_levels.split
+
+    def raised(*arguments, **options) -> Levels:
+        found = original(*arguments, **options)
+        return replace(found, log_evidence=found.log_evidence + too_high)
+
+    monkeypatch.setattr(split_levels, "_MOST_DRAWS", 2**16)
+    monkeypatch.setattr(split_levels, "split", raised)
     found = run(normal, audit="levels")
-    assert "log Z by levels" in str(found.verdict)
+    assert found.verdict.trusted == trusted
+    assert ("levels found" in str(found.verdict)) != trusted
+
+
+@pytest.fixture(scope="module")
+def ask(normal):
+    """Return a function of how much higher levels are, and how many draws lie in a hole."""
+    fitted = fit_to_particles(normal, normal.sample_prior(SEED, 256), SEED)
+    draws = np.random.default_rng(1).normal(0.24, 0.45, (256, 1))
+    levels = Levels(fitted.log_z, 0.03, 9, draws, np.zeros(256), 0, True)
+
+    def answer(rise: float = 0.0, high: int = 0) -> str:
+        found = replace(levels, log_evidence=levels.log_evidence + rise)
+        log_ratio = np.full(256, -50.0)
+        log_ratio[:high] = 50.0
+        return fitted_mixture.object_by_levels(found, fitted, draws, lambda _: log_ratio)
+
+    return answer
+
+
+class TestObjection:
+    """Levels and their draws, asked about a mixture."""
+
+    @pytest.mark.parametrize(("rise", "objects"), [(-1.0, False), (0.05, False), (0.2, True)])
+    def test_a_mixture_below_levels(self, ask, rise: float, objects: bool) -> None:
+        assert ("+- 0.03 by levels" in ask(rise)) == objects
+
+    @pytest.mark.parametrize(("high", "objects"), [(0, False), (1, False), (25, True)])
+    def test_draws_where_the_mixture_has_nothing(self, ask, high: int, objects: bool) -> None:
+        assert ("could be" in ask(high=high)) == objects
+
+    def test_no_levels_say_nothing(self, normal) -> None:
+        fitted = fit_to_particles(normal, normal.sample_prior(SEED, 256), SEED)
+        assert fitted_mixture.object_by_levels(None, fitted, None, len) == ""
