@@ -71,11 +71,11 @@ def _request(
     free = _is_free(session.settings, options)
     if options.reference == "auto" and not free:
         options = replace(options, reference="prior")
-    scores = score_model(target.compiled) if free else None
-    target = target if scores is None else replace(target, compiled=scores)
     request = Request(target, options, free, found)
     _check_audit(session.settings, request)
-    return request
+    # A reference that is given lies in the model's own coordinates.
+    scores = score_model(target.compiled) if request.is_surveyed else None
+    return request if scores is None else replace(request, target=replace(target, compiled=scores))
 
 
 def _is_free(settings: Settings, options: Options) -> bool:

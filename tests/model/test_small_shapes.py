@@ -5,13 +5,14 @@ import pymc as pm
 import pytest
 
 from scipy import stats
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.model import small_shapes
 from pymc_anneal.model.small_shapes import score_model
+from pymc_anneal.pipeline import choose_start
 
 COUNTS = np.array([20, 10, 1, 0, 0])
 
@@ -96,6 +97,24 @@ def test_counts_in_few_of_several_categories() -> None:
     marginals = stats.beta(0.1 + COUNTS, (0.1 + COUNTS).sum() - 0.1 - COUNTS)
     error = (draws.mean(axis=0) - marginals.mean()) / marginals.std()
     assert np.abs(error).max() < 5 / np.sqrt(found.ess)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_reference_that_is_given_keeps_the_coordinates(named: bool, monkeypatch) -> None:
+    monkeypatch.setattr(choose_start, "score_model", lambda _: pytest.fail("Others are taken."))
+    counts, shape, rate = np.array([3, 5, 8, 2]), 0.4, 0.5
+    with pm.Model() as model:
+        pm.Poisson("y", pm.Gamma("mean", shape, rate, shape=4), observed=counts)
+    mean, variance = digamma(shape + counts) - np.log(rate + 1), polygamma(1, shape + counts)
+    normal = pma.GaussianReference(mean, np.sqrt(variance))
+    reference = "prior" if named else normal
+    found = pma.log_evidence(
+        pma.sample_ais(model=model, reference=reference, random_seed=1, progressbar=False)
+    )
+    ratio = gammaln(shape + counts) - gammaln(shape) - gammaln(counts + 1)
+    odds = shape * np.log(rate / (1 + rate)) - counts * np.log(1 + rate)
+    assert abs(found.log_evidence - (ratio + odds).sum()) < 4 * found.mcse
+    assert found.verdict.trusted
 
 
 @pytest.mark.slow

@@ -99,6 +99,14 @@ ROWS: Rows = [
         ],
     ),
     (
+        "pipeline/choose_start",
+        "tests/model/test_small_shapes.py",
+        [
+            ("if request.is_surveyed else None", "if True else None"),
+            ("return request if scores is None else", "return request if True else"),
+        ],
+    ),
+    (
         "model/small_shapes",
         "tests/model/test_small_shapes.py",
         [
