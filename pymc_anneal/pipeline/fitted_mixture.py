@@ -6,8 +6,9 @@ path from the mixture:
 
 - If the path from the prior is no longer, it is taken, with the survey as its pilot if ``D < 3``.
 - If ``D < 3``, a run of a few steps from the mixture is planned without further pilots.
-- If particles of the survey that were held out lie where the mixture has next to no mass, the prior
-  is taken, and so it is if they lie where a pilot from the mixture never gets.
+- If particles of the survey that were held out, or draws by levels, lie where the mixture has next
+  to no mass, the prior is taken, and so it is if levels find more evidence, or if these particles
+  lie where a pilot from the mixture never gets.
 - Otherwise a pilot from the mixture measures its path, within a share of the cost of the run from
   the prior, and the cheaper of both is taken by the predicted cost
 
@@ -188,7 +189,10 @@ def object_by_levels(
     _, family = np.unique(draws, axis=0, return_inverse=True)
     own = fitted.log_ratio_draws
     hole = find_hole(log_ratio_to(draws), family, own, normalised(own))
-    return str(hole) if hole.p_value < LEVEL_OF_CHOICES else ""
+    if hole.p_value < LEVEL_OF_CHOICES:
+        at_most = f"at most {hole.mass:.2g} of the posterior could be"
+        return f"{hole.share:.2g} of the draws by levels lie where {at_most}"
+    return ""
 
 
 def _hear_pilot(

@@ -319,8 +319,8 @@ ROWS: Rows = [
         "tests/pipeline/test_split_levels.py",
         [
             ("if found.is_above(fit, LEVEL_OF_CHOICES):", "if False:"),
-            ("if hole.p_value < LEVEL_OF_CHOICES else", "if hole.p_value < 0 else"),
-            ("if hole.p_value < LEVEL_OF_CHOICES else", "if hole.p_value < 2 else"),
+            ("if hole.p_value < LEVEL_OF_CHOICES:", "if hole.p_value < 0:"),
+            ("if hole.p_value < LEVEL_OF_CHOICES:", "if hole.p_value < 2:"),
         ],
     ),
     (
