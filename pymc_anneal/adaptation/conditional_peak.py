@@ -108,8 +108,9 @@ class ConditionalDensity:
                 old[rows[better]] = new[better]
             length[rows] = np.where(better, np.minimum(4 * length[rows], 1.0), length[rows] / 8)
         size, vectors = _eigen(local.curvature)
-        log_mass = local.log_density + 0.5 * (np.log(2 * np.pi) - np.log(size)).sum(axis=1)
-        return Peaks(here, local.log_density, log_mass, vectors / np.sqrt(size)[:, None])
+        scale = vectors / np.sqrt(size)[:, None]
+        volume = np.linalg.slogdet(scale)[1] + 0.5 * k * np.log(2 * np.pi)
+        return Peaks(here, local.log_density, local.log_density + volume, scale)
 
     def _local(self, position: np.ndarray) -> _Local:
         self.evaluations += len(position) * (1 + len(self.real))
@@ -124,9 +125,15 @@ class ConditionalDensity:
 
 
 def _eigen(curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the magnitudes of the eigenvalues, and the eigenvectors as columns."""
-    values, vectors = np.linalg.eigh(curvature)
-    return np.maximum(np.abs(values), _LEAST_CURVATURE), vectors
+    """Return magnitudes ``l`` and columns ``V`` with ``V diag(1 / l) V'`` the inverse.
+
+    They are the eigenvalues and vectors in units of the diagonal: those of curvatures of 1e18 and 1
+    are lost in each other's rounding.
+    """
+    diagonal = np.abs(np.diagonal(curvature, axis1=1, axis2=2))
+    unit = 1 / np.sqrt(np.maximum(diagonal, _LEAST_CURVATURE))
+    values, vectors = np.linalg.eigh(unit[:, :, None] * curvature * unit[:, None])
+    return np.maximum(np.abs(values), _LEAST_CURVATURE), unit[:, :, None] * vectors
 
 
 @forgettable

@@ -40,6 +40,7 @@ _LONG = 4.0
 _FAR_STEP = 3.0
 
 
+@np.errstate(invalid="ignore", over="ignore")  # at a singularity, which has no curvature
 def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Return minus the second derivatives of a log density, by central differences of gradients.
 
@@ -56,6 +57,7 @@ def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -
     Returns
     -------
     ndarray, shape (d, d)
+        Not finite at a singularity.
     """
     # No step is shorter than what a difference of two positions resolves.
     length = np.maximum(_DIFFERENCE * spread, _DIFFERENCE**2 * np.abs(position))

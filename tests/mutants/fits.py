@@ -124,9 +124,14 @@ ROWS: Rows = [
         "tests/adaptation/test_configurations.py",
         [
             ("better = found.log_density >= local.log_density[climbing]", "better = found.log_density >= -np.inf"),
-            ("0.5 * (np.log(2 * np.pi) - np.log(size))", "0.5 * (np.log(2 * np.pi) + np.log(size))"),
+            ("volume = np.linalg.slogdet(scale)[1]", "volume = -np.linalg.slogdet(scale)[1]"),
             ("local.log_density[bad], local.slope[bad] = -np.inf, 0.0", "local.log_density[bad], local.slope[bad] = 0.0, 0.0"),
         ],
+    ),
+    (
+        "adaptation/conditional_peak",
+        "tests/adaptation/test_conditional_peak.py",
+        [("unit = 1 / np.sqrt(np.maximum(diagonal, _LEAST_CURVATURE))", "unit = diagonal**0.0")],
     ),
     (
         "paths/configuration_mixture",
