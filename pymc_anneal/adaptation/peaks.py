@@ -171,19 +171,7 @@ def share_of_single(end: np.ndarray, scale: np.ndarray) -> float:
     """Estimate the probability that one more climb ends at a top that none has met (Good 1953).
 
     It is the share of the climbs that ended at a top of their own, with no other one within a
-    standard deviation of a mode.
-
-    Parameters
-    ----------
-    end : ndarray, shape (n, d)
-        Where the climbs ended; those that failed are not finite.
-    scale : ndarray, shape (d,) or (d, d)
-        Standard deviations of a mode, or a root of its covariance.
-
-    Returns
-    -------
-    float
-        1 where fewer than two climbs have an end.
+    standard deviation of a mode; 1 where fewer than two have an end.
     """
     end = end[np.isfinite(end).all(axis=1)]
     if len(end) < 2:

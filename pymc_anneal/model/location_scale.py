@@ -187,14 +187,18 @@ class LocationScaleModel:
         return map_positions(compiled.model, compiled.variables, values)
 
 
+def may_be_changed(compiled: CompiledModel) -> bool:
+    """Whether a model may be compiled anew in other coordinates."""
+    # Members of a family share one compilation, and would each have one of their own.
+    shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
+    whole = bool(compiled.discrete or compiled.taken_out)
+    return shared and not whole and compiled.derivatives.order >= SMOOTH
+
+
 @once_per_model
 def location_scale_model(compiled: CompiledModel) -> LocationScaleModel | None:
     """Return a model as a function of its coordinates; None if there is no choice."""
-    if compiled.derivatives.order < SMOOTH or compiled.discrete or compiled.taken_out:
-        return None
-    # Members of a family share one compilation, and would each have one of their own.
-    shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
-    if not shared or not _find_entries(compiled):
+    if not may_be_changed(compiled) or not _find_entries(compiled):
         return None
     model = LocationScaleModel(compiled)
     note = (

@@ -116,12 +116,10 @@ class DirichletScore(Transform):  # type: ignore[misc]
 
     def of_log_odds(self, log_odds: Variable, *inputs: Variable) -> Variable:
         """Return the scores of parts whose log odds are given."""
-        first, second = (pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1]))
+        shapes = [pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1])]
+        start = pt.zeros_like(log_odds)
         t = _invert(
-            lambda t: pt.softplus(t) / second - pt.softplus(-t) / first,
-            lambda t: pt.sigmoid(t) / second + pt.sigmoid(-t) / first,
-            log_odds,
-            pt.zeros_like(log_odds),
+            lambda t: _log_odds(t, *shapes), lambda t: _odds_slope(t, *shapes), log_odds, start
         )
         return score_of_logistic(t)
 
@@ -139,15 +137,22 @@ class DirichletScore(Transform):  # type: ignore[misc]
         self, z: Variable, inputs: tuple[Variable, ...]
     ) -> tuple[Variable, Variable, Variable]:
         """Return log weights, what each part leaves, and how its log odds vary with the score."""
-        first, second = (pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1]))
+        shapes = [pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1])]
         t = logistic_of_score(z)
-        log_odds = pt.softplus(t) / second - pt.softplus(-t) / first
+        log_odds = _log_odds(t, *shapes)
         log_broken, log_left = -pt.softplus(-log_odds), -pt.softplus(log_odds)
         nothing = pt.zeros_like(log_left[..., :1])
         rest = pt.concatenate([nothing, pt.cumsum(log_left, axis=-1)], axis=-1)
         log_weight = rest + pt.concatenate([log_broken, nothing], axis=-1)
-        slope = pt.sigmoid(t) / second + pt.sigmoid(-t) / first
-        return log_weight, log_left, pt.log(slope) + _log_slope(z)
+        return log_weight, log_left, pt.log(_odds_slope(t, *shapes)) + _log_slope(z)
+
+
+def _log_odds(t: Variable, first: Variable, second: Variable) -> Variable:
+    return pt.softplus(t) / second - pt.softplus(-t) / first
+
+
+def _odds_slope(t: Variable, first: Variable, second: Variable) -> Variable:
+    return pt.sigmoid(t) / second + pt.sigmoid(-t) / first
 
 
 def stick_shapes(shape: Variable) -> tuple[Variable, Variable]:

@@ -11,12 +11,11 @@ from pytensor.tensor.random.basic import DirichletRV, GammaRV
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model, set_own_data
-from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.location_scale import may_be_changed
 from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.parents import known_values
 from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.score_transforms import DirichletScore, GammaScore
-from pymc_anneal.model.shared_program import SharedProgram
 
 # Scores, and the place of the shape among the inputs, by random variable and transform.
 _SCORES: dict[tuple[type, type], tuple[Transform, int]] = {
@@ -36,14 +35,12 @@ _NOTE = (
 @once_per_model
 def score_model(compiled: CompiledModel) -> CompiledModel | None:
     """Return a model in the scores of its variables of small shape; None if it has none."""
-    if compiled.derivatives.order < SMOOTH or compiled.discrete or compiled.taken_out:
+    if not may_be_changed(compiled):
         return None
     found = {rv.name: _score(compiled, rv) for rv in compiled.model.free_RVs}
     scores = {name: transform for name, transform in found.items() if transform}
-    # Members of a family share one compilation, and would each have one of their own.
-    shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
     size = sum(v.stop - v.start for v in compiled.variables if v.name in scores)
-    if not shared or size < _LEAST:
+    if size < _LEAST:
         return None
     return or_noted(lambda: _compile(compiled, scores), compiled.fallbacks, _NOTE)
 

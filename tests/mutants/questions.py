@@ -111,7 +111,7 @@ ROWS: Rows = [
         "tests/model/test_small_shapes.py",
         [
             ("values[0] <= _SMALL", "values[0] <= 2 * _SMALL"),
-            ("or size < _LEAST", "or size < 1"),
+            ("if size < _LEAST:", "if size < 1:"),
             ("is not None and values[0]", "is None or values[0]"),
         ],
     ),
