@@ -89,8 +89,8 @@ def weigh(
     around, best = wide, None
     for own in others:
         position, log_weight = _weighted_draws(log_density, around, count, own)
-        weight, ess = _normalised(log_weight)
-        around = _located(position, weight, ess, around)
+        _, ess = _normalised(log_weight)
+        around = _located(position, log_weight, around)
         if ess >= LEAST_ESS and (best is None or ess > best[0]):
             mass = float(logsumexp(log_weight) - np.log(count))
             best = ess, Peak(around, mass)
@@ -151,19 +151,21 @@ def _normalised(log_weight: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _located(
-    position: np.ndarray, weight: np.ndarray, ess: float, before: GaussianReference
+    position: np.ndarray, log_weight: np.ndarray, before: GaussianReference
 ) -> GaussianReference:
-    """Return a normal density with the moments of weighted draws, as far as they are known.
+    """Return a normal density with the moments of weighted draws, dense where they are many.
 
-    With few effective draws the scale before is kept, and the mean moves to the heaviest draws.
+    The square root of their number, the heaviest, count the same where few have most of the weight
+    (Koblents & Miguez 2015, section 3.3): the draws near the peak tell its scales.
     """
+    weight, ess = _normalised(log_weight)
     if ess == 0.0:
         return before
-    d = position.shape[1]
+    if ess < LEAST_ESS:
+        level = np.sort(log_weight)[-int(np.sqrt(len(log_weight)))]
+        weight, ess = _normalised(np.minimum(log_weight, level))
     mean = weight @ position
     centred = position - mean
-    if ess >= _DENSE * d:
+    if ess >= _DENSE * position.shape[1]:
         return GaussianReference(mean, np.linalg.cholesky((weight[:, None] * centred).T @ centred))
-    if ess >= LEAST_ESS:
-        return GaussianReference(mean, np.sqrt(weight @ np.square(centred)))
-    return GaussianReference(mean, np.asarray(before.scale))
+    return GaussianReference(mean, np.sqrt(weight @ np.square(centred)))

@@ -248,16 +248,13 @@ def climb(
     Returns
     -------
     Peak or None
-        None if no draws around the top have any weight; or it is as wide as the mode nearby and has
-        no curvature in some direction.
+        None if too few draws around the top have any weight.
     """
     function = target.value_and_gradient_singly
     top, value = climb_together(function, start[None], spread, _MAX_TOP_CALLS)
     wide = widths(target, top[0], float(value[0]), spread)
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
-    if np.median(np.asarray(wide.scale) / spread) < _NARROW:
+    if curved is None or np.median(np.asarray(wide.scale) / spread) < _NARROW:
         return weigh(target.log_density, wide, curved, seed)
-    if curved is None:
-        return None
     return Peak(curved, float(value[0] - curved.log_density(top)[0]))

@@ -145,6 +145,16 @@ class Pilot:
         increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)
         return float(np.sqrt(increments.sum() / len(self.position)))
 
+    @property
+    def families(self) -> float:
+        """Effective number of draws of the reference that the particles stand for.
+
+        Those from one draw are of one kind, however far they have moved; and moves that lag cost as
+        much as `log_z_mcse` says.
+        """
+        share = np.unique(self.ancestor, return_counts=True)[1] / len(self.ancestor)
+        return float(1 / max(np.square(share).sum(), self.log_z_mcse**2))
+
 
 class PilotTooLongError(AbandonedError):
     """The pilot needs more evaluations than it was allowed."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.witnesses import held_out, settled
-from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, Hole, exceeds, find_hole
+from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, Hole, find_hole, is_too_low
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun
 
@@ -121,9 +121,10 @@ def _hear(
         hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
         asked *= 2
     objection = str(hole) if hole.p_value < level else ""
-    if exceeds(pilot.rough_log_z, log_evidence, level):
+    if is_too_low(log_evidence, pilot.rough_log_z, pilot.families, level):
         objection = (
-            f"the survey's rough estimate of log Z is {pilot.rough_log_z:.4g}, which has a "
-            f"probability of less than {level:g} if log Z is {log_evidence:.4g}"
+            f"the survey's rough estimate of log Z is {pilot.rough_log_z:.4g} +- "
+            f"{pilot.families**-0.5:.2g}, which has a probability of less than {level:g} if log Z "
+            f"is {log_evidence:.4g}"
         )
     return Hearing(hole, pilot.rough_log_z, objection, spent + asked)

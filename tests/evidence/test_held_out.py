@@ -5,7 +5,7 @@ import pytest
 
 from scipy import stats
 
-from pymc_anneal.evidence.held_out import LEVEL, effective_witnesses, exceeds, find_hole
+from pymc_anneal.evidence.held_out import LEVEL, effective_witnesses, find_hole, is_too_low
 
 # Witnesses of a survey, in families of up to 16 that stand for one mode each; and draws of a run.
 WITNESSES, DRAWS = 128, 2048
@@ -93,21 +93,39 @@ def test_effective_witnesses_by_hand() -> None:
     assert effective_witnesses(np.array([3, 3, 3, 5])) == pytest.approx(16 / 10)
 
 
-def test_an_unbiased_estimate_is_rarely_far_too_high() -> None:
-    """Whatever its variance: normal log weights, the mean of one of them."""
-    rng = np.random.default_rng(5)
-    for sd in (0.5, 2.0, 5.0):
-        rough = sd * rng.normal(size=20_000) - sd**2 / 2
-        assert np.mean([exceeds(value, 0.0, 0.01) for value in rough]) < 0.01
-        # Twin: one that is not corrected for the spread of its weights.
-        if sd > 2:
-            assert np.mean([exceeds(value + sd**2 / 2, 0.0, 0.01) for value in rough]) > 0.01
+@pytest.mark.parametrize("mean", [0.05, 1.0, 5.0, 100.0])
+@pytest.mark.parametrize("sd", [0.0, 0.5, 1.0])
+def test_a_rough_estimate_is_rarely_far_too_high(mean: float, sd: float) -> None:
+    """Families that reach the posterior: a Poisson number of them, with log-normal weights."""
+    rng, runs, level = np.random.default_rng(5), 10_000, 0.01
+    objections = dict.fromkeys(("right", "third"), 0)
+    for count in rng.poisson(mean, size=runs):
+        weight = np.exp(sd * rng.normal(size=count) - sd**2 / 2)
+        if count:
+            families = weight.sum() ** 2 / np.square(weight).sum()
+            rough = np.log(weight.sum() / mean)
+            objections["right"] += is_too_low(0.0, rough, families, level)
+            objections["third"] += is_too_low(-np.log(3), rough, families, level)
+    # The number of families that counts is known with an error of its own.
+    assert objections["right"] / runs < 2 * level
+    # Twin: an estimate that misses two thirds of the evidence.
+    if mean > 10:
+        assert objections["third"] / runs > 0.95
 
 
-def test_an_estimate_that_misses_a_factor_is_doubted() -> None:
-    assert exceeds(0.0, -7.0, LEVEL)
-    assert not exceeds(0.0, -6.8, LEVEL)
-    assert not exceeds(np.nan, -50.0, LEVEL)
+def test_an_estimate_that_is_too_low_by_hand() -> None:
+    # One family: Markov's inequality, a factor of a thousand.
+    assert is_too_low(-7.0, 0.0, 1.0, LEVEL)
+    assert not is_too_low(-6.8, 0.0, 1.0, LEVEL)
+    # A hundred: more than 3.09 standard errors of a tenth; 100 or more, where 71.9 are expected.
+    assert is_too_low(np.log(0.719), 0.0, 100.0, LEVEL)
+    assert not is_too_low(np.log(0.72), 0.0, 100.0, LEVEL)
+    assert stats.poisson.sf(99, 71.9) < LEVEL < stats.poisson.sf(99, 72.0)
+    # Too high an estimate is none that has missed something, and NaN is no estimate.
+    assert not is_too_low(50.0, 0.0, 100.0, LEVEL)
+    assert not is_too_low(1000.0, 0.0, 100.0, LEVEL)
+    assert not is_too_low(-50.0, np.nan, 1.0, LEVEL)
+    assert is_too_low(-np.inf, 0.0, 1.0, LEVEL)
 
 
 def test_witnesses_that_know_a_part_make_it_look_larger() -> None:

@@ -11,7 +11,8 @@ ROWS: Rows = [
             ("mass * draws + 1, np.maximum(draws * (1 - mass), 1e-9)", "mass * draws + 1e-9, np.maximum(draws * (1 - mass), 1e-9)"),
             ("betainc(some, n - count + 1, probability)", "betainc(some, n - count, probability)"),
             ("np.minimum(most / known, 1.0)", "np.minimum(most, 1.0)"),
-            ("log_evidence > -np.log(level)", "log_evidence > -0.5 * np.log(level)"),
+            ("gammainc(families, expected) < level", "gammainc(1.0, expected / families) < level"),
+            ("families * np.exp(log_evidence", "np.exp(log_evidence"),
         ],
     ),
     (
