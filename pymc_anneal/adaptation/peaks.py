@@ -43,6 +43,9 @@ _MAX_TOP_CALLS = 200
 # for wider ones: bent tails, where other components left heavy tails in 10 of 120 runs of two
 # hierarchical models, and those of the curvature in 3.
 _NARROW = 0.25
+# Factor between the widths of a peak and those of its curvature from which this is one of a cusp or
+# of a flat top. A normal peak falls by a nat at 1.4 standard deviations; widths are powers of two.
+_NORMAL_WIDTH, _FALSE = 2.0, 4.0
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
 # Calls of the gradient that a further round takes for each climb that goes on, at most.
@@ -255,6 +258,19 @@ def climb(
     wide = widths(target, top[0], float(value[0]), spread)
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
+    if curved is not None and not _has_widths(curved, wide):
+        curved = None
     if curved is None or np.median(np.asarray(wide.scale) / spread) < _NARROW:
         return weigh(target.log_density, wide, curved, seed)
     return Peak(curved, float(value[0] - curved.log_density(top)[0]))
+
+
+def _has_widths(curved: GaussianReference, wide: GaussianReference) -> bool:
+    """Return whether a normal density is about as wide along each coordinate as the peak is.
+
+    The differences of gradients across a cusp make a curvature that holds next to no mass.
+    """
+    scale = np.asarray(curved.scale)
+    along = scale if scale.ndim == 1 else 1 / np.linalg.norm(np.linalg.inv(scale), axis=0)
+    off = np.log(np.asarray(wide.scale) / (_NORMAL_WIDTH * along))
+    return bool((np.abs(off) < np.log(_FALSE)).all())

@@ -86,6 +86,21 @@ def test_mass_and_spread(name: str) -> None:
     assert abs(np.mean(spreads)) < 0.1
 
 
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_scales_that_are_far_off(factor: float) -> None:
+    """Eight coordinates, half of their scales off by a factor: few draws of 512 have any weight."""
+    d, found = 8, []
+    normal = Shape(lambda z: -0.5 * (z**2).sum(), d / 2 * np.log(2 * np.pi), np.ones(d))
+    start = pma.GaussianReference(np.zeros(d), SCALE * np.where(np.arange(d) < 4, 1.0, factor))
+    for seed in range(8):
+        log_density = target_of(normal).log_density
+        peak = weigh(log_density, start, None, np.random.SeedSequence(seed))
+        assert peak is not None
+        found.append(peak.log_mass - normal.log_mass - d * np.log(SCALE))
+    assert abs(np.mean(found)) < 0.15
+    assert np.max(np.abs(found)) < 0.5
+
+
 def test_widths_by_hand() -> None:
     """A cusp falls by one nat at its scale; at an edge the other side counts."""
     for name in ("cusp", "edge"):

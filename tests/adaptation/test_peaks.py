@@ -137,6 +137,23 @@ class TestShareOfSingle:
         assert share_of_single(np.array([[0.0, 0.0], [np.nan, 1.0]]), self.SCALE) == 1.0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_peak_as_wide_as_the_mode_nearby_without_curvature_is_weighed(seed: int) -> None:
+    """Normal in five coordinates, a cusp in three; the density has no curvature there.
+
+    Half of the evidence of such a model was missed: the climb had reached the top.
+    """
+
+    def terms(x: jax.Array) -> LogTerms:
+        return LogTerms(0.0 * x[0], -0.5 * (x[:5] ** 2).sum() - jnp.abs(x[5:]).sum())
+
+    target, start = TargetDensity(pma.GeometricPath(terms), 64), np.full(8, 0.5)
+    peak = climb(target, start, np.full(8, 2.0), np.random.SeedSequence(seed))
+    assert peak is not None
+    exact = 2.5 * np.log(2 * np.pi) + 3 * np.log(2)
+    assert peak.log_mass == pytest.approx(exact, abs=0.6)
+
+
 def test_the_search_is_counted() -> None:
     assert fit(SEARCH).evaluations >= fit(None).evaluations + 20_000
 
