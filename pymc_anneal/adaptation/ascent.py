@@ -69,7 +69,8 @@ def missed_on_the_way(
     start, spread = mixture.mean[0], mixture.spread_near(mixture.mean[0])
     least = found.typical_log_z + np.log(LEAST_MASS)
     way = _way_up(target, start, spread)
-    way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]
+    if len(way):  # not from the middle of a ring, where the density is zero
+        way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]
     near = [_normal_at(target, candidate, spread), *_heavy_places(target, way, spread, least)]
     missing, peaks = partial(_log_missing, target, found), list[Peak]()
     for one, own in zip(near, seed.spawn(_WEIGHED), strict=False):

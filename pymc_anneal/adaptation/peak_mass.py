@@ -161,9 +161,11 @@ def _located(
     weight, ess = _normalised(log_weight)
     if ess == 0.0:
         return before
+    heaviest = np.sort(log_weight[log_weight > -np.inf])[-int(np.sqrt(len(log_weight))) :]
+    if len(heaviest) < LEAST_ESS:  # hardly a draw is where the density is not zero
+        return GaussianReference(weight @ position, np.asarray(before.scale))
     if ess < LEAST_ESS:
-        level = np.sort(log_weight)[-int(np.sqrt(len(log_weight)))]
-        weight, ess = _normalised(np.minimum(log_weight, level))
+        weight, ess = _normalised(np.minimum(log_weight, heaviest[0]))
     mean = weight @ position
     centred = position - mean
     if ess >= _DENSE * position.shape[1]:

@@ -125,6 +125,26 @@ class TestMissedOnTheWay:
         found = fit_mixture(target, 1 + rng.standard_normal((240, 3)), draw_prior_3, seed)
         assert missed_on_the_way(target, found, np.ones(3), seed, np.inf) == []
 
+    def test_a_mixture_around_a_hole(self) -> None:
+        """The mean of a ring is where the density is zero: no way leads from there."""
+
+        def ring(position: jax.Array) -> LogTerms:
+            radius = jnp.sqrt((position**2).sum())
+            log_prior = log_normal(position, 3.0).sum()
+            return LogTerms(log_prior, jnp.where(jnp.abs(radius - 2.0) < 0.1, 0.0, -jnp.inf))
+
+        angle = 2 * np.pi * np.random.default_rng(1).uniform(size=240)
+        particles = 2 * np.column_stack([np.cos(angle), np.sin(angle)])
+        target, seed = TargetDensity(pma.GeometricPath(ring), 240), np.random.SeedSequence(2)
+
+        def draw(own: np.random.SeedSequence, draws: int) -> np.ndarray:
+            return 3 * np.random.default_rng(own).standard_normal((draws, 2))
+
+        found = fit_mixture(target, particles, draw, seed)
+        inside = [target.log_density(mean[None])[0] for mean in found.centres]
+        assert -np.inf in inside[:1]
+        missed_on_the_way(target, found, particles[0], seed, np.inf)
+
 
 class TestNormalAt:
     def test_places_beside_the_ridge_are_moved_to_it(self) -> None:

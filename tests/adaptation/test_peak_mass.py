@@ -101,6 +101,17 @@ def test_scales_that_are_far_off(factor: float) -> None:
     assert np.max(np.abs(found)) < 0.5
 
 
+def test_a_needle_that_few_draws_meet() -> None:
+    """The scale stays as it was until draws are where the density is not zero."""
+    box = Shape(
+        lambda z: jnp.where((jnp.abs(z) < 1).all(), 0.0, -jnp.inf), D * np.log(2), np.ones(D)
+    )
+    far = pma.GaussianReference(np.zeros(D), np.full(D, 5 * SCALE))
+    for seed in range(8):
+        peak = weigh(target_of(box).log_density, far, None, np.random.SeedSequence(seed))
+        assert peak is None or (np.diag(np.atleast_2d(peak.normal.scale)) > 0).all()
+
+
 def test_widths_by_hand() -> None:
     """A cusp falls by one nat at its scale; at an edge the other side counts."""
     for name in ("cusp", "edge"):
