@@ -258,18 +258,14 @@ def climb(
     wide = widths(target, top[0], float(value[0]), spread)
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
-    if curved is not None and not _has_widths(curved, wide):
-        curved = None
+    curved = curved if curved is not None and _has_widths(curved, wide) else None
     if curved is None or np.median(np.asarray(wide.scale) / spread) < _NARROW:
         return weigh(target.log_density, wide, curved, seed)
     return Peak(curved, float(value[0] - curved.log_density(top)[0]))
 
 
 def _has_widths(curved: GaussianReference, wide: GaussianReference) -> bool:
-    """Return whether a normal density is about as wide along each coordinate as the peak is.
-
-    The differences of gradients across a cusp make a curvature that holds next to no mass.
-    """
+    """Return whether a normal density is about as wide as a peak; across a cusp it is not."""
     scale = np.asarray(curved.scale)
     along = scale if scale.ndim == 1 else 1 / np.linalg.norm(np.linalg.inv(scale), axis=0)
     off = np.log(np.asarray(wide.scale) / (_NORMAL_WIDTH * along))

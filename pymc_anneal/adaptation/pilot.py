@@ -147,11 +147,7 @@ class Pilot:
 
     @property
     def families(self) -> float:
-        """Effective number of draws of the reference that the particles stand for.
-
-        Those from one draw are of one kind, however far they have moved; and moves that lag cost as
-        much as `log_z_mcse` says.
-        """
+        """Effective number of draws of the reference behind ``log_z``: of ancestors, at most."""
         share = np.unique(self.ancestor, return_counts=True)[1] / len(self.ancestor)
         return float(1 / max(np.square(share).sum(), self.log_z_mcse**2))
 

@@ -25,7 +25,6 @@ from pymc_anneal.annealing.step import CHUNK, advance, record_rung, start_carry
 from pymc_anneal.annealing.step_statistics import Stats, concatenate_stats
 from pymc_anneal.base.contracts import NanDensityError, check_not_nan, rejected_nan
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.log_weights import log_effective_sample_size
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.base.seeds import keys_of
 
@@ -215,7 +214,7 @@ def _progress(block: Block, step: int, stats: Stats[np.ndarray]) -> BlockProgres
     log_w = np.logaddexp.reduce(stats.log_w[-1])
     if np.isfinite(log_w):  # otherwise all weights are zero
         log_w_squared = np.logaddexp.reduce(stats.log_w_squared[-1])
-        relative_ess = np.exp(log_effective_sample_size(log_w, log_w_squared)) / particles
+        relative_ess = np.exp(2 * log_w - log_w_squared) / particles
     return BlockProgress(
         step=step,
         steps=block.steps,

@@ -17,7 +17,6 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from pymc_anneal.base.contracts import KernelState, Scalar
-from pymc_anneal.base.log_weights import log_effective_sample_size
 
 
 def resample_populations(
@@ -46,7 +45,7 @@ def resample_populations(
     rows = log_weight.reshape(chains, -1)
     m, log_sum = rows.shape[1], logsumexp(rows, axis=1)
     # NaN, hence not resampled, if all weights are zero.
-    log_ess = log_effective_sample_size(log_sum, logsumexp(2 * rows, axis=1))
+    log_ess = 2 * log_sum - logsumexp(2 * rows, axis=1)
     due = (log_ess < jnp.log(threshold * m))[:, None]
 
     def draw() -> tuple[KernelState, jax.Array]:

@@ -62,19 +62,13 @@ def is_too_low(
 ) -> bool:
     """Return whether an estimate is too low for a rough one by sequential Monte Carlo to be right.
 
-    Of ``n`` draws of the prior whose families reach the posterior, the number is about Poisson, and
-    the rough estimate ``Z^`` proportional to it: its relative variance is ``1/n`` (Chan & Lai 2013).
-    If the mean is ``Z``, so many or more have the probability ``P(n, n Z / Z^)``, the regularised
+    The families of ``n`` draws of the prior reach the posterior. Their number is about Poisson, and
+    the rough estimate ``Z^`` proportional to it, of a relative variance ``1/n`` (Chan & Lai 2013).
+    If its mean is ``Z``, so many or more have the probability ``P(n, n Z / Z^)``, a regularised
     gamma function. For one family this is Markov's inequality, for many the normal limit.
 
-    Parameters
-    ----------
-    log_evidence, rough_log_evidence : float
-        In nats; the rough one may be NaN.
-    families : float
-        Effective number of families, at least one.
-    level : float
-        Probability of a wrong objection.
+    The log evidences are in nats, the rough one may be NaN; ``families`` is an effective number,
+    and ``level`` the probability of a wrong objection.
     """
     with np.errstate(over="ignore"):
         expected = families * np.exp(log_evidence - rough_log_evidence)

@@ -122,9 +122,9 @@ def _hear(
         asked *= 2
     objection = str(hole) if hole.p_value < level else ""
     if is_too_low(log_evidence, pilot.rough_log_z, pilot.families, level):
+        rough = f"{pilot.rough_log_z:.4g} +- {pilot.families**-0.5:.2g}"
         objection = (
-            f"the survey's rough estimate of log Z is {pilot.rough_log_z:.4g} +- "
-            f"{pilot.families**-0.5:.2g}, which has a probability of less than {level:g} if log Z "
-            f"is {log_evidence:.4g}"
+            f"the survey's rough estimate of log Z is {rough}, which has a probability of less "
+            f"than {level:g} if log Z is {log_evidence:.4g}"
         )
     return Hearing(hole, pilot.rough_log_z, objection, spent + asked)
