@@ -25,12 +25,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import climbing_scale, curvature, locate_by_curvature
-from pymc_anneal.adaptation.fit_mixture import (
-    PRIOR_SHARE,
-    MixtureFitter,
-    search_of,
-    with_component,
-)
+from pymc_anneal.adaptation.fit_mixture import PRIOR_SHARE, MixtureFitter, search_of, with_component
 from pymc_anneal.adaptation.fitted_reference import (
     LEAST_ESS,
     FittedReference,

@@ -264,7 +264,7 @@ def run_pilot(
         accept_rate=np.array([t.accept_rate for t in tuners]),
         log_z=log_z,
         position=np.asarray(particles.state.position),
-        ancestor=particles.ancestor,
+        ancestor=start.family[particles.ancestor],
         evaluations=evaluations,
         nan_share=0.0 if rejected is None else float(rejected.mean()),
         inside=start.inside,

@@ -34,12 +34,15 @@ class Reached(NamedTuple):
     Attributes
     ----------
     position : ndarray, shape (m, d)
+    family : ndarray of int, shape (m,)
+        The draw from which each descends.
     log_mass : float
         Log of the mass of the region, in nats.
     evaluations : int
     """
 
     position: np.ndarray
+    family: np.ndarray
     log_mass: float
     evaluations: int
 
@@ -55,6 +58,8 @@ class Start(NamedTuple):
     ----------
     position : ndarray, shape (n, d)
         Those inside come first if others had to be drawn.
+    family : ndarray of int, shape (n,)
+        The draw of the reference from which each descends.
     inside : int
         Draws at which the likelihood is not zero.
     drawn : int
@@ -64,6 +69,7 @@ class Start(NamedTuple):
     """
 
     position: np.ndarray
+    family: np.ndarray
     inside: int
     drawn: int
     log_mass: float
@@ -125,7 +131,7 @@ def find_inside(
     _check_found(inside, drawn)
     if drawn > n:
         position = np.concatenate([*found, position[~possible]])[:n]
-    return Start(position, inside, drawn, float(np.log(inside / drawn)))
+    return Start(position, np.arange(n), inside, drawn, float(np.log(inside / drawn)))
 
 
 def _reached(
@@ -136,12 +142,14 @@ def _reached(
     if reached is None:
         return None
     order = np.random.default_rng(seed.spawn(1)[0]).permutation(len(reached.position))
-    position = reached.position[np.resize(order, n)]
+    order = np.resize(order, n)
+    position = reached.position[order]
     possible = _is_possible(path, position, evaluate(path, position))
     if not possible.any():
         return None
     log_mass = reached.log_mass + float(np.log(possible.mean()))
-    return Start(position, int(possible.sum()), drawn + reached.evaluations, log_mass)
+    drawn += reached.evaluations
+    return Start(position, reached.family[order], int(possible.sum()), drawn, log_mass)
 
 
 def _check_found(inside: int, drawn: int) -> None:

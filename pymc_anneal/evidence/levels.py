@@ -168,7 +168,7 @@ def reach(
     seed: np.random.SeedSequence,
     kept: int,
     max_evaluations: float = np.inf,
-) -> tuple[np.ndarray, float, int] | None:
+) -> tuple[np.ndarray, np.ndarray, float, int] | None:
     """Split levels until half of the particles have the highest log likelihood there is, zero.
 
     For ``-g``, where ``g`` says how far a position is from a region, these are draws of the prior
@@ -183,6 +183,8 @@ def reach(
     -------
     position : ndarray, shape (m, d)
         Particles in the region.
+    family : ndarray of int, shape (m,)
+        The draw from which each descends.
     log_mass : float
         Log of its prior mass, in nats.
     evaluations : int
@@ -199,7 +201,7 @@ def reach(
         levels += 1
     inside = live.log_likelihood == 0
     log_mass = float(np.log(inside.mean()) - levels * np.log(2))
-    return live.position[inside], log_mass, counted.evaluations
+    return live.position[inside], live.family[inside], log_mass, counted.evaluations
 
 
 def _is_stuck(live: "_Particles") -> bool:

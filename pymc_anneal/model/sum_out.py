@@ -52,12 +52,7 @@ from pymc_anneal.model.reduced import (
     values_with_gradients,
 )
 from pymc_anneal.model.summands import is_close
-from pymc_anneal.model.summation import (
-    CannotSumError,
-    ConfigurationSum,
-    Summation,
-    plan_summation,
-)
+from pymc_anneal.model.summation import CannotSumError, ConfigurationSum, Summation, plan_summation
 from pymc_anneal.model.variables import FreeVariable
 
 # Draws of the prior at which a sum is compared with the density of the model.

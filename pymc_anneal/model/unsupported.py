@@ -10,10 +10,7 @@ import pytensor.tensor as pt
 from pymc.data import MinibatchOp
 from pymc.distributions.censored import CensoredRV
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
-from pymc.distributions.distribution import (
-    DiracDeltaRV,
-    SymbolicRandomVariable,
-)
+from pymc.distributions.distribution import DiracDeltaRV, SymbolicRandomVariable
 from pymc.distributions.multivariate import DirichletMultinomialRV
 from pymc.distributions.simulator import SimulatorRV
 from pymc.distributions.transforms import CircularTransform

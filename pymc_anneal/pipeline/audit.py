@@ -18,11 +18,7 @@ from pymc_anneal.model.log_concavity import is_log_concave_model
 from pymc_anneal.model.parents import likelihood_has_parents, likelihood_is_constant
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import ratio_to
-from pymc_anneal.pipeline.hear_witnesses import (
-    Draws,
-    Hearing,
-    hear_witnesses,
-)
+from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun

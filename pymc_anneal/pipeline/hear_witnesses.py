@@ -123,7 +123,7 @@ def _hear(
     objection = str(hole) if hole.p_value < level else ""
     if is_too_low(log_evidence, pilot.rough_log_z, pilot.families, level):
         rough = f"{pilot.rough_log_z:.4g} +- {pilot.families**-0.5:.2g}"
-        objection = (
+        objection += ("; " if objection else "") + (
             f"the survey's rough estimate of log Z is {rough}, which has a probability of less "
             f"than {level:g} if log Z is {log_evidence:.4g}"
         )

@@ -30,12 +30,7 @@ from pymc_anneal.pipeline.run import Stages
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.pipeline.trial import trial_estimates
-from pymc_anneal.results.container import (
-    RunArrays,
-    annealing_dataset,
-    library_attrs,
-    to_container,
-)
+from pymc_anneal.results.container import RunArrays, annealing_dataset, library_attrs, to_container
 from pymc_anneal.schedules.named import FromPilot, Schedule
 
 

@@ -25,12 +25,7 @@ from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
-from pymc_anneal.execution.checkpoint import (
-    Checkpoint,
-    StageLog,
-    as_checkpoint,
-    open_stage_log,
-)
+from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, as_checkpoint, open_stage_log
 from pymc_anneal.execution.fingerprint import describe, describe_versions
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.workers import check_executor

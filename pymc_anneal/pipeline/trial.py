@@ -16,28 +16,13 @@ import numpy as np
 
 from pymc_anneal.adaptation.fitted_reference import normalised
 from pymc_anneal.adaptation.pilot import Pilot
-from pymc_anneal.adaptation.plan import (
-    NEAR,
-    NEAR_VARIANCE,
-    RUN_SHARE,
-    Plan,
-    make_plan,
-    trial_steps,
-)
+from pymc_anneal.adaptation.plan import NEAR, NEAR_VARIANCE, RUN_SHARE, Plan, make_plan, trial_steps
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
-from pymc_anneal.evidence.diagnostics import (
-    MAX_PARETO_K,
-    log_weight_variance,
-    weight_pareto_k,
-)
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance, weight_pareto_k
 from pymc_anneal.evidence.heavy_tail import estimate_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun
-from pymc_anneal.pipeline.counted_run import (
-    build_schedule,
-    make_run_blocks,
-    path_lengths,
-)
+from pymc_anneal.pipeline.counted_run import build_schedule, make_run_blocks, path_lengths
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis

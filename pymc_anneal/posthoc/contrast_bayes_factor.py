@@ -33,11 +33,7 @@ from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.posthoc.density_at_point import (
-    REMEDY,
-    posterior_density_at,
-    ratio_of_densities,
-)
+from pymc_anneal.posthoc.density_at_point import REMEDY, posterior_density_at, ratio_of_densities
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # From the values of all variables, shapes (n, ...), to the contrast, shape (n,).

@@ -13,13 +13,7 @@ import xarray as xr
 
 from scipy.special import logsumexp
 
-from pymc_anneal.base.arviz_compat import (
-    Container,
-    container,
-    group,
-    has_group,
-    required_group,
-)
+from pymc_anneal.base.arviz_compat import Container, container, group, has_group, required_group
 from pymc_anneal.evidence.ais import student_interval
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 from pymc_anneal.evidence.verdict import verdict_from

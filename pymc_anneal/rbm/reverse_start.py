@@ -20,11 +20,7 @@ from typing import Any
 import numpy as np
 
 from pymc_anneal.pipeline.counted_run import ForwardStages
-from pymc_anneal.pipeline.reverse_start import (
-    OwnDraws,
-    ReverseStart,
-    move_at_target,
-)
+from pymc_anneal.pipeline.reverse_start import OwnDraws, ReverseStart, move_at_target
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.rbm.bernoulli import bernoulli_numpy
 from pymc_anneal.rbm.model import RBM, check_rows

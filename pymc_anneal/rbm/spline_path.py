@@ -16,11 +16,7 @@ import numpy as np
 from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.base.knots import segment_of, share_of, width_of
 from pymc_anneal.rbm.model import RBM
-from pymc_anneal.rbm.paths import (
-    RBMPath,
-    as_type_of,
-    sum_softplus_increments,
-)
+from pymc_anneal.rbm.paths import RBMPath, as_type_of, sum_softplus_increments
 from pymc_anneal.rbm.products import product_with_biases
 from pymc_anneal.schedules.validate import check_schedule
 

@@ -27,11 +27,7 @@ from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transi
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.path_choice import PathChoice
-from pymc_anneal.pipeline.reference_argument import (
-    ReferenceName,
-    check_compatible,
-    check_reference,
-)
+from pymc_anneal.pipeline.reference_argument import ReferenceName, check_compatible, check_reference
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import check_not_resampled, resolve_reverse
 from pymc_anneal.pipeline.run import run_model

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from pymc_anneal.base.contracts import (
-    KernelState,
-    Path,
-    PyTree,
-    Scalar,
-    StepInfo,
-    Transition,
-)
+from pymc_anneal.base.contracts import KernelState, Path, PyTree, Scalar, StepInfo, Transition
 from pymc_anneal.transitions.metropolis import empty_info, merge_info
 
 

