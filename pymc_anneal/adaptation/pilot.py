@@ -147,9 +147,12 @@ class Pilot:
 
     @property
     def families(self) -> float:
-        """Effective number of draws of the reference behind ``log_z``: of ancestors, at most."""
+        """Effective number of draws of the reference behind ``log_z``: of ancestors, at most.
+
+        Moves that lag leave fewer, but one at least.
+        """
         share = np.unique(self.ancestor, return_counts=True)[1] / len(self.ancestor)
-        return float(1 / max(np.square(share).sum(), self.log_z_mcse**2))
+        return float(1 / np.clip(self.log_z_mcse**2, np.square(share).sum(), 1.0))
 
 
 class PilotTooLongError(AbandonedError):

@@ -56,6 +56,14 @@ class TestPath:
         made = replace(pilot, discrepancy=np.log([2.0, 3.0, 2.0]), tau=np.array([4.0, 1.0, 0.5]))
         assert made.log_z_mcse == pytest.approx(np.sqrt((4 + 2 + 1) / PARTICLES))
 
+    def test_families_by_hand(self, pilot: Pilot) -> None:
+        """Five ancestors, and fewer where moves lag; but one at least."""
+        ancestor = np.repeat(np.arange(5), PARTICLES // 5)
+        made = replace(pilot, discrepancy=np.log([2.0]), tau=np.array([1.0]), ancestor=ancestor)
+        assert made.families == pytest.approx(5)
+        assert replace(made, tau=np.array([PARTICLES / 2])).families == pytest.approx(2)
+        assert replace(made, tau=np.array([4.0 * PARTICLES])).families == 1
+
     @pytest.mark.parametrize(("accepted", "found"), [(0.5, True), (0.45, False)])
     def test_a_step_size_is_found(self, pilot: Pilot, accepted: float, found: bool) -> None:
         made = replace(pilot, accept_rate=np.array([0.9, accepted]))

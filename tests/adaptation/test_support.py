@@ -1,5 +1,7 @@
 """The search for particles of non-zero likelihood, and likelihoods of flat steps."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError, check_not_flat
 from pymc_anneal.adaptation.pilot import Pilot, run_pilot
-from pymc_anneal.adaptation.support import WANTED
+from pymc_anneal.adaptation.support import WANTED, Reached
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.double_precision import double_precision
 
@@ -32,7 +34,7 @@ def path_where(inside: float, elsewhere: float = -jnp.inf) -> pma.GeometricPath:
     return pma.GeometricPath(terms)
 
 
-def pilot(path: pma.GeometricPath, further: bool = True, **limits: float) -> Pilot:
+def pilot(path: pma.GeometricPath, further: bool = True, **limits: Any) -> Pilot:
     seed, own = np.random.SeedSequence(7).spawn(2)
     kernel = pma.RandomWalkMetropolis()
     return run_pilot(
@@ -64,6 +66,18 @@ def test_no_further_draws_where_enough_are_inside() -> None:
 def test_the_search_says_how_many_draws_it_made() -> None:
     with pytest.raises(ValueError, match="zero at all of 16512 prior draws"):
         pilot(path_where(8.0), max_draws=10_000)
+
+
+def test_particles_that_a_guide_has_led_there_have_ancestors() -> None:
+    """Copies of seven draws, however many they are."""
+
+    def guide(seed: np.random.SeedSequence) -> Reached:
+        inside = 8.0 + np.random.default_rng(seed).exponential(0.1, size=(350, 1))
+        return Reached(inside, np.repeat(np.arange(7), 50), -30.0, 1000)
+
+    found = pilot(path_where(8.0), max_draws=10_000, guide=guide)
+    assert 1 < len(np.unique(found.ancestor)) <= 7
+    assert found.ancestor.max() < 7
 
 
 def test_a_nan_among_further_draws_is_an_error() -> None:

@@ -44,6 +44,7 @@ ROWS: Rows = [
         [
             ("way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]", "way = way[:0]"),
             ("one is not None and target.evaluations < most:", "one is not None:"),
+            ("if len(way):", "if True:"),
             ("weigh(missing, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
             ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
             ("- normal.log_density(both[higher]", "+ normal.log_density(both[higher]"),
@@ -157,6 +158,8 @@ ROWS: Rows = [
         [
             ("+ np.log(len(components))", ""),
             ("mass = float(logsumexp(log_weight) - np.log(count))", "mass = float(logsumexp(log_weight))"),
+            ("np.minimum(log_weight, heaviest[0])", "log_weight"),
+            ("len(heaviest) < LEAST_ESS", "len(heaviest) < 1"),
             ("log_density > value - _FALL", "log_density > value - 8 * _FALL"),
             ("reshape(2, -1).max(axis=0)", "reshape(2, -1).min(axis=0)"),
         ],
@@ -167,6 +170,7 @@ ROWS: Rows = [
         [
             ("float(np.log(inside / drawn))", "float(np.log(inside / n))"),
             ("np.log(min(self.inside / len(self.position), 1.0))", "0.0"),
+            ("reached.family[order], int(", "np.arange(n), int("),
             ("inside < min(WANTED, n) and drawn < most", "inside < 1 and drawn < most"),
             ("np.concatenate([*found, position[~possible]])[:n]", "position"),
         ],
@@ -408,6 +412,8 @@ ROWS: Rows = [
             ("log_z += step.log_mean", "log_z = step.log_mean"),
             ("np.sqrt(self.discrepancy).sum()", "np.sqrt(self.discrepancy.sum())"),
             ("max(wanted) / 2", "max(wanted)"),
+            ("np.square(share).sum(), 1.0)", "np.square(share).sum(), np.inf)"),
+            ("np.clip(self.log_z_mcse**2, ", "np.clip(0.0, "),
             ("log_reference_mass=start.log_mass", "log_reference_mass=0.0"),
             ("transition=by_temperature(betas[1:], tuners)", "transition=by_temperature(betas[:-1], tuners)"),
             ("increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)", "increments = np.expm1(self.discrepancy)"),
@@ -443,6 +449,7 @@ ROWS: Rows = [
         "tests/adaptation/test_peaks.py",
         [
             ("component.mean + shrink * centred", "component.mean + centred"),
+            ("curved is not None and _has_widths(curved, wide)", "curved is not None"),
             ("or share_of_single(end, scale) > _SINGLE", ""),
             ("np.linalg.solve(scale, end.T).T", "end"),
             ("nearest > np.sqrt(end.shape[1])", "nearest > 9 * np.sqrt(end.shape[1])"),
