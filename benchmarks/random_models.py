@@ -189,7 +189,7 @@ def draw_shapes(rng: np.random.Generator, law: Any, d: int) -> list[Shape]:
     top, mirrored = ((c, w),), ((r, w), (-r, w))
     in_square = ((r, r2 / r), (-r, r2 / r))
     in_log = ((r, r * (relative + 0.02)), (-r, r * (relative + 0.02)))
-    edges = tuple((c + side * width * w, w / 5) for side in (-1, 1) for width in (3,))
+    edges = ((c - 3 * w, w / 5), (c + 3 * w, w / 5))
     top_of_poisson = (c + w * np.log(n + 0.5), w / np.sqrt(n + 1))
     return [
         Shape("normal", lambda x, m: log_normal(x, c, w), top),
