@@ -7,54 +7,38 @@ the way Laplace's method gives the mass
     log M(x) = log f(x) + d/2 log 2 pi + log |S|,    S = |H(x)|^(-1/2),
 
 too large where the density rises along the way, which costs a look. From the places of the largest
-masses on, importance sampling (`peak_mass.py`) locates and weighs the part of ``f`` that is above
-the mixture ``r`` of evidence ``Z``,
-
-    g = f / (1 + (e^2 Z r / f)^4).
+masses on, importance sampling (`peak_mass.py`) locates and weighs what the mixture misses
+(`missing.py`).
 """
-
-from functools import partial
 
 import numpy as np
 
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import climbing_scale
-from pymc_anneal.adaptation.fitted_reference import FittedReference, mixture_of
-from pymc_anneal.adaptation.mixture_weights import log_ratio
+from pymc_anneal.adaptation.fitted_reference import mixture_of
+from pymc_anneal.adaptation.missing import Missing
 from pymc_anneal.adaptation.peak_mass import Peak, weigh
 from pymc_anneal.adaptation.target_density import TargetDensity
-from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.paths.references import GaussianReference, lower_root
 
-# Log ratio of target to mixture, in nats, above which there may be a peak that the mixture misses;
-# at the mode of a skewed density it is about 1. Share of the evidence that a peak has to hold.
-LEAST_PEAK, LEAST_MASS = 2.0, 1e-3
 # Calls of the gradient for the climb, places on its way, and those that are weighed.
 _MAX_CALLS, _PLACES, _ROUNDS, _WEIGHED = 200, 16, 2, 8
-# Power of the ratio of mixture to target: a thousandth of what a mixture fits counts as missing.
-_SHARP = 4.0
 # Longest step from a place to the ridge, in units of the curvature: along the ridge it is longer.
 _LONGEST = 3.0
 
 
-@np.errstate(over="ignore", invalid="ignore")  # outside of the support nothing is missed
+@np.errstate(over="ignore", invalid="ignore")  # places may be outside of the support
 def missed_on_the_way(
-    target: TargetDensity,
-    found: FittedReference,
-    candidate: np.ndarray,
-    seed: np.random.SeedSequence,
-    most: float,
+    missing: Missing, candidate: np.ndarray, seed: np.random.SeedSequence, most: float
 ) -> list[Peak]:
     """Return what a mixture misses around a candidate, and on the way up from its first component.
 
     Parameters
     ----------
-    target
-        The density.
-    found
-        The mixture, measured.
+    missing
+        What the mixture misses of a target.
     candidate : ndarray, shape (d,)
-        A place where the density is above the mixture.
+        A place where the target is above the mixture.
     seed
         Source of randomness.
     most
@@ -65,24 +49,21 @@ def missed_on_the_way(
     list of Peak
         Several may be about the same part.
     """
-    mixture = mixture_of(found.path)
+    target, mixture = missing.target, mixture_of(missing.found.path)
     start, spread = mixture.mean[0], mixture.spread_near(mixture.mean[0])
-    least = found.typical_log_z + np.log(LEAST_MASS)
     way = _way_up(target, start, spread)
     if len(way):  # not from the middle of a ring, where the density is zero
-        way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]
-    near = [_normal_at(target, candidate, spread), *_heavy_places(target, way, spread, least)]
-    missing, peaks = partial(_log_missing, target, found), list[Peak]()
+        way = way[missing.above(way)]
+    near = [_normal_at(target, candidate, spread), *_heavy_places(missing, way, spread)]
+    peaks = list[Peak]()
     for one, own in zip(near, seed.spawn(_WEIGHED), strict=False):
         if one is not None and target.evaluations < most:
-            peak = weigh(missing, one.normal, None, own)
-            peaks += [peak] if peak is not None and peak.log_mass > least else []
+            peak = weigh(missing.log_density, one.normal, None, own)
+            peaks += [peak] if peak is not None and missing.holds(peak.log_mass) else []
     return peaks
 
 
-def _heavy_places(
-    target: TargetDensity, way: np.ndarray, spread: np.ndarray, least: float
-) -> list[Peak]:
+def _heavy_places(missing: Missing, way: np.ndarray, spread: np.ndarray) -> list[Peak]:
     """Return the places of a way that hold something by Laplace's method, the heaviest first.
 
     First the whole way is looked at, then the part of it that holds something.
@@ -91,8 +72,8 @@ def _heavy_places(
     for _ in range(_ROUNDS):
         places = _PLACES if len(way) else 0
         spaced = np.unique(np.linspace(0, len(way) - 1, places).astype(int))
-        near = [_normal_at(target, place, spread) for place in way[spaced]]
-        kept = {i: p for i, p in enumerate(near) if p is not None and p.log_mass > least}
+        near = [_normal_at(missing.target, place, spread) for place in way[spaced]]
+        kept = {i: p for i, p in enumerate(near) if p is not None and missing.holds(p.log_mass)}
         if not kept:
             break
         heavy += kept.values()
@@ -133,15 +114,3 @@ def _normal_at(target: TargetDensity, place: np.ndarray, spread: np.ndarray) -> 
     higher = int(value[1] > value[0])
     normal = GaussianReference(both[higher], root)
     return Peak(normal, float(value[higher] - normal.log_density(both[higher][None])[0]))
-
-
-def height_above(found: FittedReference, position: np.ndarray, terms: LogTerms) -> np.ndarray:
-    """Return how far a target of these terms is above a mixture, in nats, shape ``(n,)``."""
-    return log_ratio(found.path, position, terms) - found.typical_log_z
-
-
-def _log_missing(target: TargetDensity, found: FittedReference, position: np.ndarray) -> np.ndarray:
-    """Return the log density of what a mixture misses, shape ``(n,)``."""
-    terms = target.evaluate(position)
-    height = height_above(found, position, terms)
-    return np.asarray(terms.log_posterior) - np.logaddexp(0.0, _SHARP * (LEAST_PEAK - height))

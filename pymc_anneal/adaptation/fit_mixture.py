@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.ascent import LEAST_MASS, LEAST_PEAK, height_above, missed_on_the_way
+from pymc_anneal.adaptation.ascent import missed_on_the_way
 from pymc_anneal.adaptation.curvature import locate_by_curvature, locate_tail
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
@@ -24,10 +24,10 @@ from pymc_anneal.adaptation.fitted_reference import (
     membership,
     normalised,
 )
+from pymc_anneal.adaptation.missing import LEAST_PEAK, Missing, height_above
 from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.peak_mass import Peak
 from pymc_anneal.adaptation.peaks import CALLS_OF_A_ROUND, MAX_DIMENSIONS, Search, candidates, climb
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
@@ -285,11 +285,12 @@ class MixtureFitter:
             if i >= _FEW_CLIMBS and target.evaluations > most:
                 return mixture, replace(found, complete=False)
             seed_climb, seed_again, seed_way = own.spawn(3)
-            peak = climb(target, near[best], mixture.spread_near(near[best]), seed_climb)
+            spread, missing = mixture.spread_near(near[best]), Missing(target, found)
+            peak = climb(target, missing.log_density, near[best], spread, seed_climb)
             open_[best] = False
-            new = [peak] if peak is not None and _is_new(peak, found, target) else []
+            new = [peak] if peak is not None and missing.is_new(peak) else []
             if not new and room:
-                new = missed_on_the_way(target, found, near[best], seed_way, most)[:room]
+                new = missed_on_the_way(missing, near[best], seed_way, most)[:room]
                 room = room - len(new) if new else 0
             failures = 0 if new else failures + 1
             unresolved |= peak is None and not new
@@ -344,13 +345,6 @@ def _keep_high(
     height = np.nan_to_num(height_above(found, near, terms), nan=-np.inf)
     high = height >= min(LEAST_PEAK - _LOWERED, height.max())
     return near[high], jax.tree.map(lambda term: np.asarray(term)[high], terms)
-
-
-def _is_new(peak: Peak, found: FittedReference, target: TargetDensity) -> bool:
-    """Whether a peak holds mass, and the mixture is far below it."""
-    top = np.asarray(peak.normal.mean)[None]
-    height = height_above(found, top, target.evaluate(top))[0]
-    return bool(height > LEAST_PEAK and peak.log_mass > found.typical_log_z + np.log(LEAST_MASS))
 
 
 def with_component(

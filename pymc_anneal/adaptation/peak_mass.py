@@ -1,8 +1,8 @@
 """The mass of a peak of any shape, by importance sampling around its top.
 
 The curvature at the top says nothing of a cusp or a flat top. Widths do: the distances along each
-coordinate at which the density falls by a factor of e. From there, draws of Student-t densities at
-several scales,
+coordinate, to both sides, at which the density falls by a factor of e; a climb ends anywhere on a
+flat top, whose middle is between them. From there, draws of Student-t densities at several scales,
 
     q = sum_s t_nu(x; m, s^2 S S') / 3,    s = 1/2, 1, 2,
 
@@ -28,8 +28,10 @@ LogDensity: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 # Fall of the log density in nats that marks a width.
 _FALL = 1.0
-# Distances in units of the spread at which the density is evaluated, from a billionth to four.
-_DISTANCES = 2.0 ** np.arange(-30.0, 3.0)
+# Distances in units of the spread at which the density is evaluated, from a billionth to four, and
+# halvings of the logarithm of the first one at which it is low: a width that is twice too large in
+# eight coordinates is that of 256 times the volume.
+_DISTANCES, _HALVINGS = 2.0 ** np.arange(-30.0, 3.0), 3
 # Scales of the draws and their degrees of freedom.
 _SCALES, _DEGREES_OF_FREEDOM = (0.5, 1.0, 2.0), 5.0
 # Draws of a round, at least and for each coordinate, and the largest number of rounds.
@@ -114,14 +116,31 @@ def widths(
     spread : ndarray, shape (d,)
         Standard deviations of a mode nearby, of which the widths are at most a few.
     """
-    step = _DISTANCES[:, None, None] * np.diag(spread)
-    around = np.concatenate([top + step, top - step], axis=1)
-    log_density = target.log_density(around.reshape(-1, len(top))).reshape(around.shape[:2])
-    fallen = ~(log_density > value - _FALL)
-    first = np.where(fallen.any(axis=0), fallen.argmax(axis=0), len(_DISTANCES) - 1)
-    # A peak at the edge of the support is as wide as its other side.
-    both = _DISTANCES[first].reshape(2, -1).max(axis=0)
-    return GaussianReference(top, both * spread)
+    directions = np.concatenate([np.diag(spread), -np.diag(spread)])
+
+    def fallen(distance: np.ndarray) -> np.ndarray:
+        around = top + distance[..., None] * directions
+        log_density = target.log_density(around.reshape(-1, len(top)))
+        return ~(log_density > value - _FALL).reshape(distance.shape)
+
+    right, left = _least_distance(fallen, len(directions)).reshape(2, -1) * spread
+    middle = top + (right - left) / 2
+    if target.log_density(middle[None])[0] > value - _FALL:
+        return GaussianReference(middle, (right + left) / 2)
+    # A peak at the edge of the support: distances from there are exponential, if it falls evenly.
+    return GaussianReference(top, np.sqrt(2) * np.maximum(right, left))
+
+
+def _least_distance(fallen: Callable[[np.ndarray], np.ndarray], directions: int) -> np.ndarray:
+    """Return the distance in each direction at which a density has fallen, by bisection of logs."""
+    low = fallen(np.repeat(_DISTANCES[:, None], directions, axis=1))
+    first = np.where(low.any(axis=0), low.argmax(axis=0), len(_DISTANCES) - 1)
+    inner, outer = _DISTANCES[np.maximum(first - 1, 0)], _DISTANCES[first]
+    for _ in range(_HALVINGS):
+        between = np.sqrt(inner * outer)
+        low = fallen(between)
+        inner, outer = np.where(low, inner, between), np.where(low, between, outer)
+    return outer
 
 
 def _weighted_draws(

@@ -9,8 +9,9 @@ posterior, and one far from the others is lost if few particles reach it. Candid
 - the maxima of the branches of the model (`model/branches.py`);
 - the particles themselves, some of which may be alone in their mode.
 
-Where the target is far above the mixture, the search climbs to the top. The curvature there gives
-mass and scale of a wide peak, importance sampling around it (`peak_mass.py`) those of a narrow one.
+Where the target is far above the mixture, the search climbs to the top. Importance sampling around
+it (`peak_mass.py`) gives the mass that the mixture misses there, and its place and scale, for which
+the curvature at the top serves where it can.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from scipy.spatial import KDTree
 from pymc_anneal.adaptation.climb import climb_together
 from pymc_anneal.adaptation.curvature import curvature
 from pymc_anneal.adaptation.laplace_reference import scale_of_curvature
-from pymc_anneal.adaptation.peak_mass import Peak, weigh, widths
+from pymc_anneal.adaptation.peak_mass import LogDensity, Peak, weigh, widths
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.model.branches import Branches
@@ -39,13 +40,9 @@ MAX_DIMENSIONS = 200
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
 # Calls of the gradient for a climb to the top of a peak.
 _MAX_TOP_CALLS = 200
-# Median width of a peak whose shape is looked at, in units of the mode nearby. The curvature serves
-# for wider ones: bent tails, where other components left heavy tails in 10 of 120 runs of two
-# hierarchical models, and those of the curvature in 3.
-_NARROW = 0.25
 # Factor between the widths of a peak and those of its curvature from which this is one of a cusp or
-# of a flat top. A normal peak falls by a nat at 1.4 standard deviations; widths are powers of two.
-_NORMAL_WIDTH, _FALSE = 2.0, 4.0
+# of a flat top. A normal peak falls by a nat at so many standard deviations.
+_NORMAL_WIDTH, _FALSE = np.sqrt(2.0), 4.0
 # Starts of a further round of climbs for each of those that go on, the highest ones.
 _STARTS = 4
 # Calls of the gradient that a further round takes for each climb that goes on, at most.
@@ -234,14 +231,20 @@ def draw_near_centres(
 
 
 def climb(
-    target: TargetDensity, start: np.ndarray, spread: np.ndarray, seed: np.random.SeedSequence
+    target: TargetDensity,
+    log_density: LogDensity,
+    start: np.ndarray,
+    spread: np.ndarray,
+    seed: np.random.SeedSequence,
 ) -> Peak | None:
-    """Climb to a peak of the target and estimate its mass.
+    """Climb to a peak of the target and weigh it.
 
     Parameters
     ----------
     target
         Density of the target.
+    log_density
+        That of what is weighed: the part of the target that a mixture misses (`missing.py`).
     start : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations of a mode nearby, in whose units differences are small.
@@ -259,9 +262,7 @@ def climb(
     scale = scale_of_curvature(curvature(target, top[0], spread))
     curved = None if scale is None else GaussianReference(top[0], scale)
     curved = curved if curved is not None and _has_widths(curved, wide) else None
-    if curved is None or np.median(np.asarray(wide.scale) / spread) < _NARROW:
-        return weigh(target.log_density, wide, curved, seed)
-    return Peak(curved, float(value[0] - curved.log_density(top)[0]))
+    return weigh(log_density, wide, curved, seed)
 
 
 def _has_widths(curved: GaussianReference, wide: GaussianReference) -> bool:

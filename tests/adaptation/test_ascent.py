@@ -11,6 +11,7 @@ from pymc_anneal.adaptation import fit_mixture as module
 from pymc_anneal.adaptation.ascent import _normal_at, missed_on_the_way
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference
+from pymc_anneal.adaptation.missing import Missing
 from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
@@ -79,7 +80,7 @@ class TestMissedOnTheWay:
         target = TargetDensity(pma.GeometricPath(funnel), 240)
         found = fit(1, search=False, above=above)
         candidate, seed = np.array([-4.0, *D * [0.0]]), np.random.SeedSequence(2)
-        return missed_on_the_way(target, found, candidate, seed, most), found
+        return missed_on_the_way(Missing(target, found), candidate, seed, most), found
 
     def test_masses_are_those_of_what_is_missing(self) -> None:
         """No part holds more than the whole posterior, whose mass is one."""
@@ -113,7 +114,7 @@ class TestMissedOnTheWay:
         seed = np.random.SeedSequence(1)
         found = fit_mixture(target, posterior(KNOWN, 240, 1), draw_prior, seed, draws=4096)
         candidate = np.array([-1.9, *D * [0.0]])
-        for peak in missed_on_the_way(target, found, candidate, seed, np.inf):
+        for peak in missed_on_the_way(Missing(target, found), candidate, seed, np.inf):
             assert float(np.asarray(peak.normal.mean)[0]) > -2.0
 
     def test_a_mixture_that_misses_nothing(self) -> None:
@@ -123,7 +124,7 @@ class TestMissedOnTheWay:
         target = TargetDensity(pma.GeometricPath(normal), 240)
         rng, seed = np.random.default_rng(1), np.random.SeedSequence(1)
         found = fit_mixture(target, 1 + rng.standard_normal((240, 3)), draw_prior_3, seed)
-        assert missed_on_the_way(target, found, np.ones(3), seed, np.inf) == []
+        assert missed_on_the_way(Missing(target, found), np.ones(3), seed, np.inf) == []
 
     def test_a_mixture_around_a_hole(self) -> None:
         """The mean of a ring is where the density is zero: no way leads from there."""
@@ -143,7 +144,7 @@ class TestMissedOnTheWay:
         found = fit_mixture(target, particles, draw, seed)
         inside = [target.log_density(mean[None])[0] for mean in found.centres]
         assert -np.inf in inside[:1]
-        missed_on_the_way(target, found, particles[0], seed, np.inf)
+        missed_on_the_way(Missing(target, found), particles[0], seed, np.inf)
 
 
 class TestNormalAt:

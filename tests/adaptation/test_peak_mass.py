@@ -103,22 +103,44 @@ def test_scales_that_are_far_off(factor: float) -> None:
 
 def test_a_needle_that_few_draws_meet() -> None:
     """The scale stays as it was until draws are where the density is not zero."""
-    box = Shape(
-        lambda z: jnp.where((jnp.abs(z) < 1).all(), 0.0, -jnp.inf), D * np.log(2), np.ones(D)
-    )
     far = pma.GaussianReference(np.zeros(D), np.full(D, 5 * SCALE))
     for seed in range(8):
-        peak = weigh(target_of(box).log_density, far, None, np.random.SeedSequence(seed))
+        peak = weigh(target_of(BOX).log_density, far, None, np.random.SeedSequence(seed))
         assert peak is None or (np.diag(np.atleast_2d(peak.normal.scale)) > 0).all()
 
 
-def test_widths_by_hand() -> None:
-    """A cusp falls by one nat at its scale; at an edge the other side counts."""
-    for name in ("cusp", "edge"):
-        wide = widths(target_of(SHAPES[name]), np.zeros(D), 0.0, np.ones(D))
-        # Distances are powers of two.
-        assert (np.asarray(wide.scale) >= SCALE).all()
-        assert (np.asarray(wide.scale) < 2 * SCALE).all()
+def widths_of(shape: Shape, top: np.ndarray | float = 0.0) -> pma.GaussianReference:
+    target, top = target_of(shape), top + np.zeros(D)
+    return widths(target, top, float(target.log_density(top[None])[0]), np.ones(D))
+
+
+# Factor by which a distance may be too large, after halvings of the logarithm of two.
+FINE = 2**0.125
+
+
+def test_a_cusp_falls_by_one_nat_at_its_scale() -> None:
+    wide = widths_of(SHAPES["cusp"])
+    np.testing.assert_array_equal(wide.mean, 0.0)
+    assert (np.asarray(wide.scale) / SCALE >= 1).all()
+    assert (np.asarray(wide.scale) / SCALE < FINE).all()
+
+
+def test_at_an_edge_the_other_side_counts() -> None:
+    wide = widths_of(SHAPES["edge"])
+    np.testing.assert_array_equal(wide.mean, 0.0)
+    assert (np.asarray(wide.scale) / SCALE >= np.sqrt(2)).all()
+    assert (np.asarray(wide.scale) / SCALE < np.sqrt(2) * FINE).all()
+
+
+BOX = Shape(lambda z: jnp.where((jnp.abs(z) < 1).all(), 0.0, -jnp.inf), D * np.log(2), np.ones(D))
+
+
+@pytest.mark.parametrize("top", [0.0, 0.7 * SCALE, -0.99 * SCALE])
+def test_a_climb_ends_anywhere_on_a_flat_top(top: float) -> None:
+    """The middle of the box is between its edges, with a half of their distance for a scale."""
+    wide = widths_of(BOX, top)
+    np.testing.assert_allclose(wide.mean, 0.0, atol=0.1 * SCALE)
+    np.testing.assert_allclose(wide.scale, FINE**0.5 * SCALE, rtol=FINE**0.5 - 1)
 
 
 def test_curvature_is_taken_where_it_fits() -> None:

@@ -10,6 +10,8 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
+from pymc_anneal.adaptation.fitted_reference import FittedReference
+from pymc_anneal.adaptation.missing import Missing
 from pymc_anneal.adaptation.peaks import Search, climb, draw_near_centres, share_of_single
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
@@ -148,10 +150,53 @@ def test_a_peak_as_wide_as_the_mode_nearby_without_curvature_is_weighed(seed: in
         return LogTerms(0.0 * x[0], -0.5 * (x[:5] ** 2).sum() - jnp.abs(x[5:]).sum())
 
     target, start = TargetDensity(pma.GeometricPath(terms), 64), np.full(8, 0.5)
-    peak = climb(target, start, np.full(8, 2.0), np.random.SeedSequence(seed))
+    peak = climb(target, target.log_density, start, np.full(8, 2.0), np.random.SeedSequence(seed))
     assert peak is not None
     exact = 2.5 * np.log(2 * np.pi) + 3 * np.log(2)
     assert peak.log_mass == pytest.approx(exact, abs=0.6)
+
+
+class TestFlatTopAmidMore:
+    """A box in eight coordinates that holds a third of the evidence, within a wide Laplace density.
+
+    No gradient leads there; of the draws of the Laplace density one in 600 is in the box.
+    """
+
+    D, HALF, MASS = 8, 0.5, 0.5
+
+    def terms(self, x: jax.Array) -> LogTerms:
+        inside = jnp.where((jnp.abs(x - 0.5) < self.HALF).all(), 0.0, -jnp.inf)
+        box = jnp.log(self.MASS) - self.D * jnp.log(2 * self.HALF) + inside
+        density = jnp.logaddexp(box, -jnp.abs(x).sum() - self.D * jnp.log(2.0))
+        log_prior = -jnp.abs(x / 2).sum() - self.D * jnp.log(4.0)
+        return LogTerms(log_prior, density - log_prior)
+
+    def fit(self, seed: int) -> FittedReference:
+        seeds = np.random.SeedSequence(seed).spawn(2)
+        particles = np.random.default_rng(seeds[0]).laplace(size=(240, self.D))
+        target = TargetDensity(pma.GeometricPath(self.terms), 240)
+        inside = np.random.default_rng(seed).uniform(0.1, 0.9, size=(8, self.D))
+        search = Search(0, starts=8, hints=inside, evaluations=1e6)
+        return fit_mixture(target, particles, self.prior_draws, seeds[1], search, draws=4096)
+
+    def prior_draws(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        return np.random.default_rng(seed).laplace(scale=2.0, size=(draws, self.D))
+
+    def off(self) -> np.ndarray:
+        """Return how far the estimates of three fits are off, in nats."""
+        return np.array([self.fit(seed).log_z for seed in range(3)]) - np.log1p(self.MASS)
+
+    def test_it_is_found_and_weighed(self) -> None:
+        assert np.abs(self.off()).max() < 0.3
+
+    def test_by_the_mass_of_all_that_is_there_it_is_not(self, monkeypatch) -> None:
+        """Importance sampling goes astray to the Laplace density."""
+
+        def log_all(missing: Missing, position: np.ndarray) -> np.ndarray:
+            return missing.target.log_density(position)
+
+        monkeypatch.setattr(Missing, "log_density", log_all)
+        assert np.median(self.off()) < -0.2
 
 
 def test_the_search_is_counted() -> None:
@@ -173,9 +218,8 @@ class TestClimb:
     def test_to_the_top(self) -> None:
         target = TargetDensity(PATH, 1)
         with jax.enable_x64(True):
-            peak = climb(
-                target, np.full(D, SHIFT + SPIKE), np.full(D, SLAB), np.random.SeedSequence(1)
-            )
+            start, spread = np.full(D, SHIFT + SPIKE), np.full(D, SLAB)
+            peak = climb(target, target.log_density, start, spread, np.random.SeedSequence(1))
         assert peak is not None
         assert target.evaluations > 2 * D
         np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
@@ -190,4 +234,5 @@ class TestClimb:
 
         target = TargetDensity(pma.GeometricPath(saddle), 1)
         with jax.enable_x64(True):
-            assert climb(target, np.zeros(2), np.ones(2), np.random.SeedSequence(1)) is None
+            at = np.zeros(2), np.ones(2), np.random.SeedSequence(1)
+            assert climb(target, target.log_density, *at) is None

@@ -42,11 +42,10 @@ ROWS: Rows = [
         "adaptation/ascent",
         "tests/adaptation/test_ascent.py",
         [
-            ("way = way[height_above(found, way, target.evaluate(way)) > LEAST_PEAK]", "way = way[:0]"),
+            ("way = way[missing.above(way)]", "way = way[:0]"),
             ("one is not None and target.evaluations < most:", "one is not None:"),
             ("if len(way):", "if True:"),
-            ("weigh(missing, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
-            ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
+            ("weigh(missing.log_density, one.normal, None, own)", "weigh(target.log_density, one.normal, None, own)"),
             ("- normal.log_density(both[higher]", "+ normal.log_density(both[higher]"),
             ("step[~(np.abs(step) <= _LONGEST)] = 0.0", "step[:] = 0.0"),
             ("higher = int(value[1] > value[0])", "higher = 1"),
@@ -153,6 +152,18 @@ ROWS: Rows = [
         ],
     ),
     (
+        "adaptation/missing",
+        "tests/adaptation/test_missing.py",
+        [
+            ("_SHARP * (LEAST_PEAK - height)", "LEAST_PEAK - height"),
+            ("(LEAST_PEAK - height)", "(height - LEAST_PEAK)"),
+            ("np.asarray(height > LEAST_PEAK)", "np.asarray(height > 0)"),
+            ("+ np.log(LEAST_MASS)", ""),
+            ("bool(self.above(top)[0]) and self", "self"),
+            ("- found.typical_log_z", ""),
+        ],
+    ),
+    (
         "adaptation/peak_mass",
         "tests/adaptation/test_peak_mass.py",
         [
@@ -161,7 +172,11 @@ ROWS: Rows = [
             ("np.minimum(log_weight, heaviest[0])", "log_weight"),
             ("len(heaviest) < LEAST_ESS", "len(heaviest) < 1"),
             ("log_density > value - _FALL", "log_density > value - 8 * _FALL"),
-            ("reshape(2, -1).max(axis=0)", "reshape(2, -1).min(axis=0)"),
+            ("np.maximum(right, left)", "np.minimum(right, left)"),
+            ("top + (right - left) / 2", "top"),
+            ("top + (right - left) / 2", "top - (right - left) / 2"),
+            ("for _ in range(_HALVINGS)", "for _ in range(0)"),
+            ("np.where(low, between, outer)", "np.where(low, outer, between)"),
         ],
     ),
     (
@@ -450,6 +465,7 @@ ROWS: Rows = [
         [
             ("component.mean + shrink * centred", "component.mean + centred"),
             ("curved is not None and _has_widths(curved, wide)", "curved is not None"),
+            ("return weigh(log_density,", "return weigh(target.log_density,"),
             ("or share_of_single(end, scale) > _SINGLE", ""),
             ("np.linalg.solve(scale, end.T).T", "end"),
             ("nearest > np.sqrt(end.shape[1])", "nearest > 9 * np.sqrt(end.shape[1])"),
