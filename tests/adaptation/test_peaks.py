@@ -9,6 +9,7 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation import fit_mixture as fit_module
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.missing import Missing
@@ -154,6 +155,29 @@ def test_a_peak_as_wide_as_the_mode_nearby_without_curvature_is_weighed(seed: in
     assert peak is not None
     exact = 2.5 * np.log(2 * np.pi) + 3 * np.log(2)
     assert peak.log_mass == pytest.approx(exact, abs=0.6)
+
+
+@pytest.mark.parametrize(("failures", "modes"), [(2, 1), (8, 2)])
+def test_tops_that_hold_nothing_do_not_end_the_search(failures: int, modes: int, monkeypatch):
+    """Four needles are higher than the second mode, and hold 6e-6 of it each."""
+    monkeypatch.setattr(fit_module, "_MAX_FAILURES", failures)
+    needles, mode = 10.0 * np.arange(2, 6), 8.0
+
+    def terms(x: jax.Array) -> LogTerms:
+        log_prior = -0.5 * (x / 20) ** 2 - jnp.log(20 * np.sqrt(2 * np.pi))
+        broad = -0.5 * ((x - jnp.array([0.0, mode])[:, None]) ** 2).sum(axis=1) - np.log(2 * np.pi)
+        sharp = -0.5 * (((x - needles[:, None]) / 1e-5) ** 2).sum(axis=1) + 23.0 - np.log(1e6)
+        return LogTerms(log_prior.sum(), jax.nn.logsumexp(jnp.concatenate([broad, sharp])))
+
+    def draws(seed: np.random.SeedSequence, number: int) -> np.ndarray:
+        return 20 * np.random.default_rng(seed).standard_normal((number, 2))
+
+    seeds = np.random.SeedSequence(3).spawn(2)
+    particles = np.random.default_rng(seeds[0]).standard_normal((256, 2))
+    target = TargetDensity(pma.GeometricPath(terms), 256)
+    tops = np.repeat([*needles, mode], 2).reshape(-1, 2)
+    search = Search(0, starts=1, hints=tops, evaluations=1e6)
+    assert fit_mixture(target, particles, draws, seeds[1], search).modes == modes
 
 
 class TestFlatTopAmidMore:
