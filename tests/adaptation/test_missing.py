@@ -13,8 +13,10 @@ from pymc_anneal.adaptation.peak_mass import Peak
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
 
-# Place, standard deviation and mass of a second peak; those of the first are 0, 1 and 1.
+# Place, standard deviation and mass of a second peak, in units of the first one, whose place and
+# standard deviation are 0 and 1, and whose mass is e^5.
 PLACE, SD, MASS = 8.0, 0.1, 3.0
+LOG_Z = 5.0
 WIDE = 20.0
 
 
@@ -31,7 +33,7 @@ def log_normal(x: jax.Array, sd: float) -> jax.Array:
 def terms(position: jax.Array) -> LogTerms:
     x = position[0]
     both = jnp.logaddexp(log_normal(x, 1.0), jnp.log(MASS) + log_normal(x - PLACE, SD))
-    return LogTerms(log_normal(x, WIDE), both - log_normal(x, WIDE))
+    return LogTerms(log_normal(x, WIDE), LOG_Z + both - log_normal(x, WIDE))
 
 
 def draw_prior(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
@@ -62,7 +64,7 @@ def test_density_by_hand(missing: Missing) -> None:
 def test_it_holds_the_other_peak(missing: Missing) -> None:
     """But for its tails, where the prior has a share in the mixture."""
     mass = np.trapezoid(np.exp(missing.log_density(GRID)), GRID[:, 0])
-    assert mass == pytest.approx(MASS, rel=0.01)
+    assert mass == pytest.approx(MASS * np.exp(LOG_Z), rel=0.01)
 
 
 def test_next_to_nothing_is_missing_where_the_mixture_fits(missing: Missing) -> None:
@@ -85,9 +87,9 @@ def test_where_the_mixture_is_far_below(missing: Missing) -> None:
     + [(0.0, 0.1, False), (0.5, 10.0, False)],
 )
 def test_peaks_that_are_new(missing: Missing, place: float, mass: float, new: bool) -> None:
-    """The mixture knows of a mass of one."""
+    """The mass is in units of that of which the mixture knows."""
     normal = pma.GaussianReference(np.array([place]), np.array([SD]))
-    assert missing.is_new(Peak(normal, np.log(mass))) == new
+    assert missing.is_new(Peak(normal, LOG_Z + np.log(mass))) == new
 
 
 def test_outside_of_the_support() -> None:
