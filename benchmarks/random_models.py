@@ -270,11 +270,14 @@ def log_integral(law: Any, shape: Shape) -> float:
 
 
 def log_integral_over_scale(scale: Any, shape: Shape, d: int) -> float:
-    """Return the log evidence of ``d`` normal effects of unknown standard deviation."""
-    ends = np.geomspace(1e-12, 1e-3, 150)
-    at = scale.ppf(np.concatenate([ends, np.linspace(1e-3, 1 - 1e-3, 400)[1:-1], 1 - ends[::-1]]))
-    log_f = scale.logpdf(at) + d * np.array([_log_integral_of_effect(sd, shape) for sd in at])
-    return float(np.log(np.trapezoid(np.exp(log_f - log_f.max()), at)) + log_f.max())
+    """Return the log evidence of ``d`` normal effects of unknown standard deviation.
+
+    The posterior may lie in the last thousandth of the prior: points are those of its logarithm.
+    """
+    log_sd = np.linspace(np.log(scale.ppf(1e-12)), np.log(scale.isf(1e-14)), 600)
+    log_prior = scale.logpdf(np.exp(log_sd)) + log_sd
+    log_f = log_prior + d * np.array([_log_integral_of_effect(sd, shape) for sd in np.exp(log_sd)])
+    return float(np.log(np.trapezoid(np.exp(log_f - log_f.max()), log_sd)) + log_f.max())
 
 
 def _log_integral_of_effect(sd: float, shape: Shape) -> float:

@@ -156,7 +156,7 @@ def _fit(
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
     known = fitted.met_share_of(pilot.rough_log_z)
     draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
-    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, fitted.log_z)
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, _highest_log_z(fitted))
     return RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
@@ -168,6 +168,14 @@ def _fit(
         or object_by_levels(levels, fitted, further, log_ratio_to)
         or ("" if fitted.complete else _INCOMPLETE),
     )
+
+
+def _highest_log_z(fitted: FittedReference) -> float:
+    """Return the evidence that a mixture may give, in nats: no bound where it is far.
+
+    Its draws are too low for that alone then, and the particles of its pilot are asked instead.
+    """
+    return fitted.log_z if fitted.discrepancy <= NEAR else np.inf
 
 
 def object_by_levels(

@@ -58,6 +58,17 @@ def shell() -> tuple[pma.CompiledModel, float]:
     return pma.compile_model(model), float(np.log(density.sum() * 1e-4))
 
 
+def cusps(d: int) -> tuple[pm.Model, float]:
+    """Return a model of ``d`` sharp tops, one each coordinate, and its log evidence."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=d)
+        pm.Potential("cusps", -3 * pt.abs(x - 1).sum())
+    rise, fall = (
+        slope * stats.norm.cdf(at) for slope, at in ((np.exp(1.5), -2), (np.exp(7.5), -4))
+    )
+    return model, d * float(np.log(rise + fall))
+
+
 def run(model: pm.Model, **kwargs):
     return pma.sample_ais(model=model, progressbar=False, **kwargs)
 
@@ -217,6 +228,21 @@ class TestChoice:
         runs = [run(model, path=path, random_seed=1) for path in ("auto", "geometric")]
         weights = [np.asarray(group(r, "annealing")["log_weight"]) for r in runs]
         np.testing.assert_array_equal(*weights)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("asked", [True, False])
+    def test_a_mixture_that_is_far_is_not_too_low_for_that_alone(self, asked, monkeypatch) -> None:
+        """Its draws are 1.5 to 3 nats too low in 150 dimensions, and those of its pilot right.
+
+        The twin is asked about them, and takes the prior: twenty times the cost.
+        """
+        if asked:
+            monkeypatch.setattr(fitted_mixture, "_highest_log_z", lambda fitted: fitted.log_z)
+        model, log_evidence = cusps(150)
+        idata = run(model, draws=100, target_mcse=0.3, random_seed=1)
+        found = pma.log_evidence(idata)
+        assert attributes(idata)["reference"] == ("prior" if asked else "mixture")
+        assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
     def test_nothing_to_plan_or_tune(self) -> None:
         model, _ = two_modes(0.8, 1, 4.0)
