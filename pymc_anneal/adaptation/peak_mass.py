@@ -88,17 +88,17 @@ def weigh(
         _, log_weight = _weighted_draws(log_density, curved, count, first)
         if _normalised(log_weight)[1] >= LEAST_ESS:
             return Peak(curved, float(logsumexp(log_weight) - np.log(count)))
-    around, best = wide, None
+    around, best, most = wide, None, LEAST_ESS
     for own in others:
         position, log_weight = _weighted_draws(log_density, around, count, own)
         _, ess = _normalised(log_weight)
         around = _located(position, log_weight, around)
-        if ess >= LEAST_ESS and (best is None or ess > best[0]):
+        if ess >= most:
             mass = float(logsumexp(log_weight) - np.log(count))
-            best = ess, Peak(around, mass)
+            best, most = Peak(around, mass), ess
         if ess >= _GOOD * count:
             break
-    return None if best is None else best[1]
+    return best
 
 
 def widths(

@@ -112,7 +112,9 @@ def choose_mixture(
     unmet = fitted.unmet_share_of(pilot.rough_log_z)
     price = max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
     whatever = insist or price > 1
-    if _one_step_discrepancy(pilot) <= fitted.discrepancy and not whatever:
+    # Draws of zero likelihood included.
+    of_prior = pilot.barrier**2 - pilot.log_reference_mass
+    if of_prior <= fitted.discrepancy and not whatever:
         near = pilot.barrier**2 <= NEAR  # the survey will do for a pilot
         return Choice(replace(surveyed if near else prior, built_from=mixture), {})
     if fitted.discrepancy <= NEAR:
@@ -151,12 +153,14 @@ def _fit(
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
         most = _budget(session, surveyed)
         fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints, most=most)
-        spent = pilot.evaluations
-        fitted = session.meter.run("Fit", partial(fit, compiled, particles, seed, spent))
+        fit = partial(fit, compiled, particles, seed, pilot.evaluations)
+        fitted = session.meter.run("Fit", fit)
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
     known = fitted.met_share_of(pilot.rough_log_z)
     draws = Draws.of_weights(fitted.log_ratio_draws)._replace(known=known)
-    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, _highest_log_z(fitted))
+    # A mixture that is far is too low for that alone: the particles of its pilot are asked.
+    log_z = fitted.log_z if fitted.discrepancy <= NEAR else np.inf
+    hearing = hear_witnesses(session, surveyed, log_ratio_to, draws, log_z)
     return RunCandidate(
         "mixture",
         draw_start(fitted.path, prior.draw_reference),
@@ -168,14 +172,6 @@ def _fit(
         or object_by_levels(levels, fitted, further, log_ratio_to)
         or ("" if fitted.complete else _INCOMPLETE),
     )
-
-
-def _highest_log_z(fitted: FittedReference) -> float:
-    """Return the evidence that a mixture may give, in nats: no bound where it is far.
-
-    Its draws are too low for that alone then, and the particles of its pilot are asked instead.
-    """
-    return fitted.log_z if fitted.discrepancy <= NEAR else np.inf
 
 
 def object_by_levels(
@@ -232,11 +228,6 @@ def _prior_instead(prior: RunCandidate, mixture: RunCandidate) -> Choice:
     """Return the choice of the prior, with the reason."""
     reason = f"the mixture misses a part of the posterior: {mixture.objection}"
     return Choice(replace(prior, built_from=mixture), {}, reason)
-
-
-def _one_step_discrepancy(pilot: Pilot) -> float:
-    """Return ``D`` of the whole path from the prior, draws of zero likelihood included."""
-    return pilot.barrier**2 - pilot.log_reference_mass
 
 
 def _budget(session: Session, surveyed: PilotedRun) -> float:
