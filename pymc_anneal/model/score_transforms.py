@@ -31,6 +31,8 @@ _LINEAR, _CUBIC = 1.5976, 0.07056
 # Newton steps: 13 reach the last digit for shapes down to 1e-4 and log odds up to 1e4, since
 # from the second one on they come from one side, as the slope rises or falls all the way.
 _STEPS = 14
+# Where ``log softplus(t) = t`` to the last digit.
+_FAR_BELOW = -40.0
 
 _Function = Callable[[Variable], Variable]
 
@@ -96,11 +98,14 @@ def _gamma_parameters(inputs: tuple[Variable, ...]) -> tuple[Variable, Variable]
 
 
 def _log_gamma(t: Variable, shape: Variable) -> Variable:
-    return pt.log(pt.softplus(t)) - (1 / shape - 1) * pt.softplus(-t)
+    """Return ``log x``; of ``softplus(t)``, which underflows, the logarithm is ``t`` far below."""
+    near = pt.log(pt.softplus(pt.maximum(t, _FAR_BELOW)))
+    return pt.switch(t > _FAR_BELOW, near, t) - (1 / shape - 1) * pt.softplus(-t)
 
 
 def _gamma_slope(t: Variable, shape: Variable) -> Variable:
-    return pt.sigmoid(t) / pt.softplus(t) + (1 / shape - 1) * pt.sigmoid(-t)
+    above = pt.maximum(t, _FAR_BELOW)
+    return pt.sigmoid(above) / pt.softplus(above) + (1 / shape - 1) * pt.sigmoid(-t)
 
 
 class DirichletScore(Transform):  # type: ignore[misc]

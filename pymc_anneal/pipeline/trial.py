@@ -3,7 +3,8 @@
 A trial is not counted. With the real transitions the variance of the log weights is larger than for
 perfect ones, their tail may be heavier than that of a normal distribution, and the transitions may
 lag behind the path. As long as one of these spoils a trial, a longer one follows; the plan of steps
-and particles is based on the last. So all growth lies before the counted run, which is made once.
+and particles is based on the last, and is longer than those that were spoilt. So all growth lies
+before the counted run, which is made once.
 """
 
 import warnings
@@ -67,14 +68,15 @@ def plan_run(
     if isinstance(pilot.transition, Stay):  # The fit has measured the weights themselves.
         return _plan_importance_sampling(session, candidate, pilot), ()
     kept = partial(session.log.stage, "Plan")
-    fitted = None
-    if _is_near(candidate):
-        fitted = kept(partial(_plan_from_fit, session, candidate, pilot))
+    # Near the posterior, the fit of the reference has measured the variance of one step.
+    near = candidate.one_step_variance <= NEAR
+    fitted = kept(partial(_plan_from_fit, session, candidate, pilot)) if near else None
     steps = fitted.steps if fitted else trial_steps(pilot)
     trials: list[AnnealedRun] = []
     if _has_time(session, pilot, steps):
         trials = _run_trials(session, candidate, pilot, steps)
-        least = fitted.steps if fitted else 1
+        after_short = [int(_MIN_GROWTH * trial.steps) for trial in trials[:-1]]
+        least = max([fitted.steps if fitted else 1, *after_short])
         plan = kept(partial(_plan_from_trial, session, pilot, trials[-1], least))
     else:
         plan = fitted or kept(partial(_plan_from_pilot, session, pilot))
@@ -82,11 +84,6 @@ def plan_run(
     if overrun:
         warnings.warn(overrun, stacklevel=levels_to_caller())
     return replace(plan, note=" ".join(filter(None, (plan.note, overrun)))), tuple(trials)
-
-
-def _is_near(candidate: RunCandidate) -> bool:
-    """Whether the fit of the reference has measured the variance of one step."""
-    return candidate.one_step_variance <= NEAR
 
 
 def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> Plan:

@@ -22,7 +22,8 @@ SHAPES = [0.003, 0.05, 0.3, 1.0, 4.0]
 
 
 def gamma_inputs(shape: float, scale: float = 2.5) -> tuple:
-    return NOTHING, NOTHING, pt.constant(shape), pt.constant(scale)
+    # 2.5 alone is a constant of half precision, and so is its logarithm.
+    return NOTHING, NOTHING, *(pt.constant(np.asarray(v, dtype=float)) for v in (shape, scale))
 
 
 def dirichlet_inputs(shape) -> tuple:
@@ -56,6 +57,28 @@ def test_volume_of_a_gamma_score(shape: float, scale: float) -> None:
     function = pytensor.function([z], [slope, score.log_jac_det(z, *inputs)])
     expected, found = function(Z[3:-3])
     np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [0.003, 0.3, 1.0])
+def test_volume_far_below(shape: float) -> None:
+    """Where ``softplus(t) = e^t`` underflows, as at a draw with a heavy tail: ``log x = t / a``."""
+    inputs, score, z = gamma_inputs(shape), GammaScore(), pt.dvector()
+    found = score.log_jac_det(z, *inputs)
+    at = np.array([-20.0, -24.0, -60.0, -1e3])
+    t = logistic_of_score(pt.constant(at)).eval()
+    volume, slope = pytensor.function([z], [found, pt.grad(found.sum(), z)])(at)
+    slope_of_t = 1.5976 + 3 * 0.07056 * at**2
+    expected = np.log(2.5) + t / shape - np.log(shape) + np.log(slope_of_t)
+    np.testing.assert_allclose(volume, expected, rtol=1e-12)
+    np.testing.assert_allclose(slope, slope_of_t / shape + 6 * 0.07056 * at / slope_of_t)
+
+
+@pytest.mark.parametrize("z", [-1e3, -30.0, 30.0, 1e3])
+def test_far_scores_of_a_stick_are_numbers(z: float) -> None:
+    inputs, score, value = dirichlet_inputs([0.05, 0.4, 0.1]), DirichletScore(), pt.dvector()
+    found = score.log_jac_det(value, *inputs)
+    for each in pytensor.function([value], [found, pt.grad(found, value)])([z, 0.3]):
+        assert np.isfinite(each).all()
 
 
 @pytest.mark.parametrize("shape", [0.003, 0.05, 0.3, 0.5])

@@ -305,6 +305,7 @@ ROWS: Rows = [
             ("if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:", "if False:"),
             ("if as_trial < time and (", "if ("),
             ("long or plan.predicted_mcse > _HOPELESS_ERROR", "True"),
+            ("else 1, *after_short]", "else 1]"),
         ],
     ),
     (

@@ -88,6 +88,8 @@ ROWS: Rows = [
             ("(log_weight[..., :-1] + log_left + log_slope)", "(log_weight[..., :-1] + log_slope)"),
             ("pt.log(_gamma_slope(t, shape))", "pt.log(_gamma_slope(t, 1.0))"),
             ("_STEPS = 14", "_STEPS = 7"),
+            ("pt.switch(t > _FAR_BELOW, near, t)", "near"),
+            ("above = pt.maximum(t, _FAR_BELOW)", "above = t"),
         ],
     ),
     (

@@ -72,6 +72,17 @@ def trial(variance: float, steps: int, log_z: float = 0.0, n: int = 1000) -> Sim
     )
 
 
+def test_a_run_is_longer_than_a_trial_that_was_too_short(monkeypatch) -> None:
+    """Though by the variance of the last one fewer steps would do."""
+    short, last = trial(1.0, 10), trial(0.05, 20)
+    steps = []
+    for trials in ([last], [short, last]):
+        monkeypatch.setattr("pymc_anneal.pipeline.trial._run_trials", lambda *_, made=trials: made)
+        steps.append(plan(target_mcse=0.5).steps)
+    assert steps[0] < 10
+    assert steps[1] == 20
+
+
 class TestGrowth:
     """How many times longer the next trial is; 1 if the last one will do."""
 
