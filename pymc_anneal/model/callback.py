@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Variable
 
+from pymc_anneal.model.double_constants import widen_constants
 from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.host_calls import Calls, Graph, Point, PointFunction, compile_graph
 from pymc_anneal.model.jaxify import JaxFunction, JaxGraph
@@ -41,7 +42,7 @@ class CallbackGraph(JaxGraph):
 
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
         self.calls = Calls()
-        self.graph: Graph = (list(inputs), list(freeze_shared(outputs)))
+        self.graph: Graph = (list(inputs), widen_constants(freeze_shared(outputs)))
         super().__init__(partial(_build, self.calls), self.graph)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from pytensor.compile.mode import JAX
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 
+from pymc_anneal.model.double_constants import widen_constants
 from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.jax_dispatch import jax_funcify
 from pymc_anneal.model.rewrites import EXACT_FORMS, FAST_FORMS
@@ -66,7 +67,8 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     NotImplementedError
         An Op of the graph has no JAX form.
     """
-    fgraph = FunctionGraph(list(inputs), freeze_shared(outputs), clone=True)
+    wide = widen_constants(freeze_shared(outputs))
+    fgraph = FunctionGraph(list(inputs), wide, clone=True)
     for rewriter in EXACT_FORMS:
         rewriter.rewrite(fgraph)
     # Fusion would hide the forms that are replaced next inside a Composite; XLA fuses by itself.

@@ -67,9 +67,7 @@ class LogInverseGammaRV(InvGammaRV):  # type: ignore[misc]
         cls, rng: np.random.Generator, shape: np.ndarray, scale: np.ndarray, size: _Size
     ) -> np.ndarray:
         """Draw ``log(scale) - log G(shape)``."""
-        shape, scale = np.broadcast_arrays(shape, scale)
-        draws: np.ndarray = np.log(scale) - _log_standard_gamma(rng, shape, size)
-        return draws
+        return -LogGammaRV.rng_fn(rng, shape, 1 / np.asarray(scale), size)
 
 
 class LogitBetaRV(BetaRV):  # type: ignore[misc]

@@ -21,11 +21,11 @@ from pymc_anneal.adaptation.moment_matching import MomentMatchingError
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, planned_variance
 from pymc_anneal.base.arguments import resolve
-from pymc_anneal.base.contracts import Path, Transition
+from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.moment_averaged_path import MomentAveragedPath
-from pymc_anneal.pipeline.path_choice import PathChoice, with_pilot
+from pymc_anneal.pipeline.path_choice import PathChoice, PathRequest
 from pymc_anneal.pipeline.q_average_path import QPath
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
@@ -45,15 +45,9 @@ _MAX_PILOT = 1.5
 class GeometricChoice:
     """The geometric path, as it is."""
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
+    def build(self, request: PathRequest) -> Choice:
         """Return the candidate itself."""
-        return Choice(candidate, {})
+        return Choice(request.candidate, {})
 
 
 @dataclass(frozen=True)
@@ -62,15 +56,10 @@ class GivenPath:
 
     path: Path
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
+    def build(self, request: PathRequest) -> Choice:
         """Return the run along the path."""
-        return Choice(RunCandidate(candidate.reference, candidate.draw_reference, self.path), {})
+        first = request.candidate
+        return Choice(RunCandidate(first.reference, first.draw_reference, self.path), {})
 
 
 @dataclass(frozen=True)
@@ -79,43 +68,30 @@ class AutoPath:
 
     alternative: MomentAveragedPath = field(default_factory=MomentAveragedPath)
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
+    def build(self, request: PathRequest) -> Choice:
         """Run the pilots of both, within a share of the cost of the geometric run.
 
         From a reference so near that a few steps are enough, no path is shorter.
         """
-        if candidate.one_step_variance <= NEAR:
-            return Choice(candidate, {})
-        geometric = with_pilot(session, candidate, transition)
+        if request.candidate.one_step_variance <= NEAR:
+            return Choice(request.candidate, {})
+        geometric = request.with_pilot()
         try:
-            moment = self._alternative(session, geometric, transition, moments_from)
+            moment = self._alternative(request, geometric)
         except MomentMatchingError as error:
             return Choice(geometric, {"geometric": geometric}, str(error))
         chosen = moment if moment.cost < geometric.cost else geometric
         return Choice(chosen, {"geometric": geometric, "moment": moment})
 
-    def _alternative(
-        self,
-        session: Session,
-        geometric: PilotedRun,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> RunCandidate:
-        pilot = geometric.pilot
+    def _alternative(self, request: PathRequest, geometric: PilotedRun) -> RunCandidate:
+        session, pilot = request.session, geometric.pilot
         allowance = _SHARE * (pilot.evaluations + _counted_evaluations(session, pilot))
         fit_budget = allowance - pilot.evaluations  # the rest is for the spline's own pilot
         if fit_budget < _MIN_FIT * pilot.evaluations:
             raise MomentMatchingError("the geometric run is too short for another to pay")
         seed, pilot_budget = session.seeds.path.spawn(1)[0], _MAX_PILOT * pilot.evaluations
-        return self.alternative.fit(
-            session, geometric, transition, moments_from, seed, fit_budget, pilot_budget
-        )
+        piloted = request._replace(candidate=geometric)
+        return self.alternative.fit(piloted, seed, fit_budget, pilot_budget)
 
 
 PATHS: Mapping[str, Callable[[], PathChoice]] = {

@@ -1,7 +1,6 @@
 """Witnesses of a survey, asked about coordinates, a reference or a run (`evidence/held_out.py`)."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -97,34 +96,25 @@ def hear_witnesses(
     -------
     Hearing
     """
-    hear = partial(_hear, session, surveyed, log_ratio, draws, log_evidence, level)
-    return session.meter.run("Witnesses", hear)
 
-
-def _hear(
-    session: Session,
-    surveyed: PilotedRun,
-    log_ratio: Callable[[np.ndarray], np.ndarray],
-    draws: Draws,
-    log_evidence: float,
-    level: float,
-) -> Hearing:
-    """Ask them, and once more after further moves if they object."""
-    pilot, spent = surveyed.pilot, 0
-    witnesses = held_out(pilot)
-    hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
-    asked = len(witnesses.position)
-    if hole.p_value < level:
-        with session.display.busy("Witnesses", "moving held-out particles on"):
-            pilot, spent = settled(pilot, surveyed.path, session.seeds.witnesses)
+    def hear() -> Hearing:
+        pilot, spent = surveyed.pilot, 0
         witnesses = held_out(pilot)
         hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
-        asked *= 2
-    objection = str(hole) if hole.p_value < level else ""
-    if is_too_low(log_evidence, pilot.rough_log_z, pilot.families, level):
-        rough = f"{pilot.rough_log_z:.4g} +- {pilot.families**-0.5:.2g}"
-        objection += ("; " if objection else "") + (
-            f"the survey's rough estimate of log Z is {rough}, which has a probability of less "
-            f"than {level:g} if log Z is {log_evidence:.4g}"
-        )
-    return Hearing(hole, pilot.rough_log_z, objection, spent + asked)
+        asked = len(witnesses.position)
+        if hole.p_value < level:
+            with session.display.busy("Witnesses", "moving held-out particles on"):
+                pilot, spent = settled(pilot, surveyed.path, session.seeds.witnesses)
+            witnesses = held_out(pilot)
+            hole = find_hole(log_ratio(witnesses.position), witnesses.family, *draws)
+            asked *= 2
+        objection = str(hole) if hole.p_value < level else ""
+        if is_too_low(log_evidence, pilot.rough_log_z, pilot.families, level):
+            rough = f"{pilot.rough_log_z:.4g} +- {pilot.families**-0.5:.2g}"
+            objection += ("; " if objection else "") + (
+                f"the survey's rough estimate of log Z is {rough}, which has a probability of less "
+                f"than {level:g} if log Z is {log_evidence:.4g}"
+            )
+        return Hearing(hole, pilot.rough_log_z, objection, spent + asked)
+
+    return session.meter.run("Witnesses", hear)

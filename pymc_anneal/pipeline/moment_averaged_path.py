@@ -7,10 +7,8 @@ import numpy as np
 
 from pymc_anneal.adaptation.moment_matching import MomentMatchingError, fit_moment_spline
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
-from pymc_anneal.base.contracts import Transition
 from pymc_anneal.paths.tilted_prior import STATISTICS, Statistics
-from pymc_anneal.pipeline.path_choice import with_pilot
-from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.path_choice import PathRequest
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
 # Standard errors by which the pilots of two paths may differ.
@@ -43,18 +41,12 @@ class MomentAveragedPath:
                 f"Unknown `statistics` {self.statistics!r}; expected one of {list(STATISTICS)}."
             )
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
+    def build(self, request: PathRequest) -> Choice:
         """Fit the spline, or raise with the reason if it cannot be fitted."""
-        if moments_from is None:
-            candidate = with_pilot(session, candidate, transition)
+        if request.moments_from is None:
+            request = request._replace(candidate=request.with_pilot())
         try:
-            fitted = self.fit(session, candidate, transition, moments_from, session.seeds.path)
+            fitted = self.fit(request, request.session.seeds.path)
         except MomentMatchingError as error:
             raise ValueError(
                 f"There is no moment-averaged path for this model: {error}. Use path='geometric', "
@@ -64,10 +56,7 @@ class MomentAveragedPath:
 
     def fit(
         self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
+        request: PathRequest,
         seed: np.random.SeedSequence,
         fit_budget: float = np.inf,
         pilot_budget: float = np.inf,
@@ -76,7 +65,7 @@ class MomentAveragedPath:
 
         Parameters
         ----------
-        session, candidate, transition, moments_from
+        request
             As for `build`; the candidate has a pilot unless there are draws of the posterior.
         seed
             Source of randomness.
@@ -90,25 +79,20 @@ class MomentAveragedPath:
             disagree.
         """
         seed_fit, seed_pilot = seed.spawn(2)
-        spline = self._spline(session, candidate, transition, moments_from, seed_fit, fit_budget)
+        spline = self._spline(request, seed_fit, fit_budget)
         try:
-            pilot = session.pilot(spline, transition, seed_pilot, pilot_budget)
+            pilot = request.session.pilot(spline, request.transition, seed_pilot, pilot_budget)
         except PilotTooLongError as error:
             raise MomentMatchingError(str(error)) from error
-        for member in candidate.lineage:
+        for member in request.candidate.lineage:
             if member.pilot is not None:
                 _check_agreement(pilot, member.pilot)
         return spline.with_pilot(pilot)
 
     def _spline(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-        seed: np.random.SeedSequence,
-        max_evaluations: float,
+        self, request: PathRequest, seed: np.random.SeedSequence, max_evaluations: float
     ) -> RunCandidate:
+        session, candidate, transition, moments_from = request
         seed_first, seed_fit = seed.spawn(2)
         if moments_from is None:
             assert candidate.pilot is not None  # there is one unless there are posterior draws

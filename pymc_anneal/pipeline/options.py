@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import GeometricChoice
 from pymc_anneal.pipeline.path_choice import PathChoice
-from pymc_anneal.pipeline.reference_argument import ReferenceName
 from pymc_anneal.pipeline.reverse_start import ReverseStart
+
+ReferenceName: TypeAlias = Literal["prior", "pilot", "laplace", "auto"]
+NAMES: tuple[ReferenceName, ...] = ("prior", "pilot", "laplace", "auto")
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,45 @@ class Options:
     def fingerprint(self) -> Mapping[str, object]:
         """Return the options by name; all of them determine the result."""
         return vars(self)
+
+
+def check_reference(reference: ReferenceName | Reference) -> None:
+    """Raise if the reference is neither a known name nor has the methods of a reference."""
+    if isinstance(reference, str):
+        if reference not in NAMES:
+            raise ValueError(
+                f"Unknown `reference` {reference!r}; expected one of {list(NAMES)} or an object "
+                "with the methods ['log_density', 'sample']."
+            )
+        return
+    missing = sorted({"log_density", "sample"} - set(dir(reference)))
+    if missing:
+        raise TypeError(
+            f"`reference` is a {type(reference).__name__} without the methods {missing}; "
+            f"expected one of {list(NAMES)} or what `fit_reference` returns."
+        )
+
+
+def may_be_prior(reference: ReferenceName | Reference) -> bool:
+    """Whether the reference is the prior, or is the prior where nothing else fits."""
+    return isinstance(reference, str) and reference in ("prior", "auto")
+
+
+def check_compatible(reference: ReferenceName | Reference, path: object) -> None:
+    """Raise if a path object does not go with the reference.
+
+    Raises
+    ------
+    ValueError
+        The path has a reference of its own, or does not start from the one given.
+    """
+    if isinstance(path, ReferencePath):
+        raise ValueError(
+            "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
+            "`reference` and leave out `path`."
+        )
+    if not may_be_prior(reference) and not isinstance(path, GeometricPath):
+        raise ValueError(
+            f"`reference` goes with a path given by name, found a "
+            f"{type(path).__name__}; an object passed as `path` has to start from the prior."
+        )

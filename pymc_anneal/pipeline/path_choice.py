@@ -4,7 +4,7 @@ A choice starts from a candidate on the geometric path from its reference, and r
 path that it builds.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,25 +13,27 @@ from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
 
+class PathRequest(NamedTuple):
+    """A run along the geometric path, for which a path is chosen.
+
+    Moments come from draws of the posterior, shape ``(n, d)``, or the particles of a pilot.
+    """
+
+    session: Session
+    candidate: RunCandidate
+    transition: Transition
+    moments_from: np.ndarray | None
+
+    def with_pilot(self) -> PilotedRun:
+        """Return the candidate with its pilot: the one that a geometric run would have."""
+        pilot, session = self.candidate.pilot, self.session
+        if pilot is None:
+            pilot = session.pilot(self.candidate, self.transition, session.seeds.pilot)
+        return self.candidate.with_pilot(pilot)
+
+
 class PathChoice(Protocol):
     """Builds the path of a run."""
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
-        """Return a run along the geometric path as one on its path.
-
-        Moments come from draws of the posterior, shape ``(n, d)``, or the particles of a pilot.
-        """
-
-
-def with_pilot(session: Session, candidate: RunCandidate, transition: Transition) -> PilotedRun:
-    """Return the candidate with its pilot: the one that a geometric run would have."""
-    pilot = candidate.pilot
-    if pilot is None:
-        pilot = session.pilot(candidate, transition, session.seeds.pilot)
-    return candidate.with_pilot(pilot)
+    def build(self, request: PathRequest) -> Choice:
+        """Return a run along the geometric path as one on its path."""

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_anneal.base.contracts import Path, Transition
+from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.paths.q_path import QAveragePath
-from pymc_anneal.pipeline.path_choice import with_pilot
-from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.path_choice import PathRequest
 from pymc_anneal.pipeline.target import Choice, RunCandidate
 
 
@@ -32,17 +31,11 @@ class QPath:
         if self.q is not None and not self.q < 1:
             raise ValueError(f"`q` is {self.q}, expected a number below 1.")
 
-    def build(
-        self,
-        session: Session,
-        candidate: RunCandidate,
-        transition: Transition,
-        moments_from: np.ndarray | None,
-    ) -> Choice:
+    def build(self, request: PathRequest) -> Choice:
         """Set the level and q from the pilot of the geometric path."""
-        piloted = with_pilot(session, candidate, transition)
+        piloted, candidate = request.with_pilot(), request.candidate
         pilot, base = piloted.pilot, piloted.path
-        seed_first = session.seeds.path.spawn(1)[0]
+        seed_first = request.session.seeds.path.spawn(1)[0]
         first = candidate.draw_reference(seed_first, len(pilot.position))
         q = self.q
         if q is None:

@@ -44,6 +44,7 @@ from pymc_anneal.pipeline.look_at_configurations import (
 )
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
+from pymc_anneal.pipeline.path_choice import PathRequest
 from pymc_anneal.pipeline.reverse import Reverse, run_reverse
 from pymc_anneal.pipeline.reverse_start import ReverseStart
 from pymc_anneal.pipeline.session import Session, explaining_nan
@@ -128,7 +129,8 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
     session, target = replace(session, target=start.target), start.target
     with explaining_nan(target), explaining_infinite(target):
         first, transition = start.choice.chosen, start.transition
-        paths = options.path.build(session, first, transition, options.moments_from)
+        asked = PathRequest(session, first, transition, options.moments_from)
+        paths = options.path.build(asked)
         back = options.reverse_from
         stages = run_candidate(session, paths.chosen, transition, start.choice, paths, back)
         stages = replace(stages, configurations=found)

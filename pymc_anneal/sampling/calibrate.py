@@ -40,8 +40,7 @@ from pymc_anneal.model.simulate import check_simulable, simulate, with_data
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.options import Options
-from pymc_anneal.pipeline.reference_argument import ReferenceName, check_reference
+from pymc_anneal.pipeline.options import Options, ReferenceName, check_reference
 from pymc_anneal.pipeline.reverse import anneal_back
 from pymc_anneal.pipeline.run import run_model
 from pymc_anneal.pipeline.session import Seeds, Session, open_session

@@ -14,8 +14,8 @@ from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import PathName
 from pymc_anneal.pipeline.choose_transition import TransitionName
+from pymc_anneal.pipeline.options import ReferenceName
 from pymc_anneal.pipeline.path_choice import PathChoice
-from pymc_anneal.pipeline.reference_argument import ReferenceName
 from pymc_anneal.pipeline.settings import Audit, Discrete, OnNan, Resample, Steps
 from pymc_anneal.schedules.named import ScheduleLike
 

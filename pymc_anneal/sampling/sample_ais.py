@@ -25,9 +25,8 @@ from pymc_anneal.pipeline.black_box_calls import calls_on
 from pymc_anneal.pipeline.choose_path import GivenPath, PathName, check_ends, resolve_path
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.options import Options
+from pymc_anneal.pipeline.options import Options, ReferenceName, check_compatible, check_reference
 from pymc_anneal.pipeline.path_choice import PathChoice
-from pymc_anneal.pipeline.reference_argument import ReferenceName, check_compatible, check_reference
 from pymc_anneal.pipeline.result import build_result
 from pymc_anneal.pipeline.reverse_start import check_not_resampled, resolve_reverse
 from pymc_anneal.pipeline.run import run_model

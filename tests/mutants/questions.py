@@ -79,6 +79,16 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/double_constants",
+        "tests/model/test_double_constants.py",
+        [
+            ('{"f": "float64", ', "{"),
+            ('"int64" if single', "variable.dtype if single"),
+            ('"int64" if single else variable.dtype', '"int64"'),
+            ('if isinstance(op, CAReduce) and op.dtype == "float32":', "if False:"),
+        ],
+    ),
+    (
         "model/score_transforms",
         "tests/model/test_score_transforms.py",
         [

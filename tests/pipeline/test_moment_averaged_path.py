@@ -13,7 +13,7 @@ from pymc_anneal.adaptation.moment_matching import MomentMatchingError
 from pymc_anneal.base.arviz_compat import container, group
 from pymc_anneal.paths.tail_transform import TailTransform
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.path_choice import with_pilot
+from pymc_anneal.pipeline.path_choice import PathRequest
 from pymc_anneal.pipeline.session import open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.results.container import dataset
@@ -55,12 +55,11 @@ def test_unknown_statistics() -> None:
 def test_evaluations_of_a_fit_that_is_too_long_are_counted() -> None:
     target, settings = ModelTarget(conflict()), Settings(draws=50, chains=2)
     with open_session(target, settings, random_seed=2, progressbar=False) as session:
-        geometric = with_pilot(session, target.candidate(), pma.HMC())
+        request = PathRequest(session, target.candidate(), pma.HMC(), None)
+        request = request._replace(candidate=request.with_pilot())
         before = dict(session.meter.stages)
         with pytest.raises(MomentMatchingError, match="the pilot took more than 1 eval"):
-            pma.MomentAveragedPath().fit(
-                session, geometric, pma.HMC(), None, session.seeds.path, pilot_budget=1.0
-            )
+            pma.MomentAveragedPath().fit(request, session.seeds.path, pilot_budget=1.0)
         found = session.meter.stages
     assert found["Moments"].evaluations > 0
     assert found["Pilot"].evaluations > before["Pilot"].evaluations > 0
@@ -71,12 +70,12 @@ def test_pilots_that_disagree_are_an_error() -> None:
     # A geometric pilot whose evidence is ten nats off.
     target, settings = ModelTarget(conflict()), Settings(draws=50, chains=2)
     with open_session(target, settings, random_seed=2, progressbar=False) as session:
-        geometric = with_pilot(session, target.candidate(), pma.HMC())
+        request = PathRequest(session, target.candidate(), pma.HMC(), None)
+        geometric = request.with_pilot()
         wrong = replace(geometric.pilot, log_z=geometric.pilot.log_z + 10)
+        request = request._replace(candidate=replace(geometric, pilot=wrong))
         with pytest.raises(MomentMatchingError, match="the pilots of both paths disagree"):
-            pma.MomentAveragedPath().fit(
-                session, replace(geometric, pilot=wrong), pma.HMC(), None, session.seeds.path
-            )
+            pma.MomentAveragedPath().fit(request, session.seeds.path)
 
 
 def scores(name: str, seeds: int, doubted: bool = False) -> np.ndarray:
