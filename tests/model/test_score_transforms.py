@@ -22,7 +22,7 @@ SHAPES = [0.003, 0.05, 0.3, 1.0, 4.0]
 
 
 def gamma_inputs(shape: float, scale: float = 2.5) -> tuple:
-    # 2.5 alone is a constant of half precision, and so is its logarithm.
+    # 2.5 alone is a constant of single precision, and so is its logarithm.
     return NOTHING, NOTHING, *(pt.constant(np.asarray(v, dtype=float)) for v in (shape, scale))
 
 
