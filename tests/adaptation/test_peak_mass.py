@@ -86,7 +86,7 @@ def test_mass_and_spread(name: str) -> None:
     assert abs(np.mean(spreads)) < 0.1
 
 
-@pytest.mark.parametrize("factor", [0.1, 30.0])
+@pytest.mark.parametrize("factor", [0.1, 10.0, 30.0])
 def test_scales_that_are_far_off(factor: float) -> None:
     """Eight coordinates, half of their scales off by a factor: few draws of 512 have any weight."""
     d, found = 8, []
