@@ -114,22 +114,33 @@ class Attempt(NamedTuple):
 
 @double_precision
 def fit_at_tops(
-    compiled: CompiledModel, seed: np.random.SeedSequence, log_concave: bool = False
+    compiled: CompiledModel,
+    seed: np.random.SeedSequence,
+    log_concave: bool = False,
+    hints: np.ndarray | None = None,
 ) -> Attempt:
-    """Fit a mixture to a simple posterior; nothing is searched if it is known to be log-concave."""
+    """Fit a mixture to a simple posterior.
+
+    Further modes are searched, from hints of shape ``(h, d)`` too, unless the density is known to
+    be log-concave.
+    """
     target = TargetDensity(GeometricPath(compiled.log_terms), COSTLY_BATCH)
     if not 0 < compiled.ndim <= _MAX_DIMENSIONS:
         return Attempt(None, 0)
     try:
         with np.errstate(all="ignore"):  # a density of 1e300 is not simple
-            fitted = _fit_to_simple(compiled, target, seed, log_concave)
+            fitted = _fit_to_simple(compiled, target, seed, log_concave, hints)
     except NanDensityError:  # A survey will say where.
         fitted = None
     return Attempt(fitted, target.evaluations)
 
 
 def _fit_to_simple(
-    compiled: CompiledModel, target: TargetDensity, seed: np.random.SeedSequence, log_concave: bool
+    compiled: CompiledModel,
+    target: TargetDensity,
+    seed: np.random.SeedSequence,
+    log_concave: bool,
+    hints: np.ndarray | None,
 ) -> FittedReference | None:
     """Climb, fit, and search for what the climbs have missed."""
     seed_climb, seed_particles, seed_fit, seed_tails, *others = seed.spawn(4 + 2 * _SEARCHES)
@@ -151,6 +162,7 @@ def _fit_to_simple(
         if log_concave:
             return light
         search = search_of(compiled, effort.particles, target.evaluations, share)
+        search = replace(search, hints=hints)
         _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
         if not found.complete or found.unresolved or found.share[light.modes :].sum() > _SMALL:
             return None

@@ -17,7 +17,7 @@ path from the mixture:
   gradients per particle for a variance of one of the log weights.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -45,6 +45,8 @@ from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.split_levels import draws_of, split_levels
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
@@ -69,13 +71,10 @@ _SHARE = 0.25
 
 def choose_mixture(
     session: Session,
-    compiled: CompiledModel,
-    prior: RunCandidate,
+    target: ModelTarget,
     transition: Transition,
-    *,
-    insist: bool,
+    options: Options,
     surveyed: PilotedRun | None = None,
-    search_from: Mapping[str, np.ndarray] | None = None,
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
@@ -83,28 +82,24 @@ def choose_mixture(
     ----------
     session
         Settings, seeds.
-    compiled
-        The model.
-    prior
-        The run from the prior along the geometric path.
+    target
+        The model in the coordinates of the run.
     transition
         The transition, for survey and pilot.
-    insist
-        Whether to take the mixture whatever it costs.
+    options
+        Whether the mixture is taken whatever it costs; further starts of the search for modes.
     surveyed
         The run from the prior with a survey as its pilot. Default: a survey is made.
-    search_from
-        Values of the free variables, as :func:`sample_ais` takes them.
 
     Returns
     -------
     Choice
         The candidate has a pilot, unless it is the prior.
     """
+    compiled, prior, insist = target.compiled, target.candidate(), options.reference == "pilot"
     seed_survey, seed_fit, seed_pilot = session.seeds.reference.spawn(3)
     surveyed = surveyed or session.survey(prior, transition, seed_survey)
-    hints = None if search_from is None else compiled.unconstrain(search_from)
-    mixture = _fit(session, compiled, prior, surveyed, seed_fit, hints)
+    mixture = _fit(session, compiled, prior, surveyed, seed_fit, options.hints_in(compiled))
     pilot, fitted = surveyed.pilot, mixture.fitted
     assert fitted is not None
     if mixture.objection and not insist:

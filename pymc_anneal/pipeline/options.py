@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pymc_anneal.base.contracts import Transition
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.references import Reference
 from pymc_anneal.pipeline.choose_path import GeometricChoice
@@ -42,6 +43,10 @@ class Options:
     moments_from: np.ndarray | None = None
     reverse_from: ReverseStart | None = None
     search_from: Mapping[str, np.ndarray] | None = None
+
+    def hints_in(self, compiled: CompiledModel) -> np.ndarray | None:
+        """Return the further starts of the search in coordinates of the model, shape ``(h, d)``."""
+        return None if self.search_from is None else compiled.unconstrain(self.search_from)
 
     def fingerprint(self) -> Mapping[str, object]:
         """Return the options by name; all of them determine the result."""

@@ -40,7 +40,8 @@ def short_road(session: Session, request: Request) -> Start | None:
         target = replace(target, compiled=model.non_centred)
     compiled, concave = target.compiled, is_log_concave_model(target.compiled.model)
     with session.display.busy("Climbs", "to the tops of the posterior"):
-        fit = partial(fit_at_tops, compiled, session.seeds.tops, concave)
+        hints = request.options.hints_in(compiled)
+        fit = partial(fit_at_tops, compiled, session.seeds.tops, concave, hints)
         fitted = session.meter.run("Climbs", fit).fitted
     if fitted is None:
         return None

@@ -32,18 +32,9 @@ def start_from_survey(session: Session, request: Request) -> Start:
         session = replace(session, target=target)
         if surveyed is not None:
             surveyed, transition = _walk_at_edges(session, target, surveyed, transition)
-    compiled, insist = target.compiled, request.options.reference == "pilot"
-    compiled.require_normalised("A reference other than the prior")
+    target.compiled.require_normalised("A reference other than the prior")
     with explaining_nan(target), explaining_infinite(target):
-        choice = choose_mixture(
-            session,
-            compiled,
-            target.candidate(),
-            transition,
-            insist=insist,
-            surveyed=surveyed,
-            search_from=request.options.search_from,
-        )
+        choice = choose_mixture(session, target, transition, request.options, surveyed)
     return Start(target, transition, choice)
 
 

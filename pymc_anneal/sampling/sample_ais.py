@@ -177,8 +177,7 @@ def sample_ais(
         forward particles missed.
     search_from : dict of str to array, optional
         Values of all free variables, shapes ``(n, ...)``, from which climbs look for modes beside
-        those from draws of the prior, where a survey does. They replace nothing, and what they find
-        is weighed.
+        those from draws of the prior. They replace nothing, and what they find is weighed.
     idata_kwargs : dict, optional
         ``log_likelihood=True`` adds the pointwise log likelihood of the posterior draws,
         ``prior=True`` as many prior draws; ``coords`` and ``dims`` extend the model's.

@@ -2,8 +2,8 @@
 
 The evidence of ``y_1, ..., y_T`` is known after each batch, and looking at it is free: the Bayes
 factor of two models does not depend on when one stops (Edwards, Lindman & Savage 1963). Each look
-after the first starts at the posterior of the one before (`update.py`). A design analysis asks how
-often studies that are simulated from a design prior reach a threshold at which size
+after the first searches around the posterior of the one before too (`update.py`). A design analysis
+asks how often studies that are simulated from a design prior reach a threshold at which size
 (Schoenbrodt & Wagenmakers 2018).
 """
 
@@ -104,8 +104,8 @@ def sequential(
 
 
 def _run(compiled: CompiledModel, before: Any, seed: Any, settings: CallArguments) -> Any:
-    """Run a model from the prior, or from its posterior given fewer data if that can start it."""
-    if before is None or compiled.ndim == 0 or compiled.lacking or "reference" in settings:
+    """Run a model, with what its draws given fewer data have seen, if there are any."""
+    if before is None or "search_from" in settings:
         return sample_ais(compiled, random_seed=seed, **settings)
     return update(before, compiled, random_seed=seed, **settings)
 

@@ -4,8 +4,8 @@ For data in blocks ``y_1, ..., y_T`` the evidence is a product of predictive den
 
     log p(y_1, ..., y_T) = sum_t log p(y_t | y_1, ..., y_{t-1}),
 
-each the difference of two log evidences. The posterior after one block is a good reference for the
-next one: the path from it is short, and there is no survey from the prior.
+each the difference of two log evidences. The posterior after one block is where that after the next
+one is looked for, beside draws of the prior: a mode that few of these lead to is not lost again.
 """
 
 from typing import Unpack
@@ -18,12 +18,11 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.posterior_draws import unconstrain_posterior
 from pymc_anneal.model.recent import as_compiled
-from pymc_anneal.sampling.fit_reference import fit_to_draws
 from pymc_anneal.sampling.run_arguments import SeededArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 
-# Draws to which the reference is fitted.
-_FITTED = 1024
+# Old draws from which climbs look for modes: one with 5 % of them is missed once in 700 times.
+_STARTS = 128
 
 
 @double_precision
@@ -32,7 +31,7 @@ def update(
     model: pm.Model | CompiledModel | None = None,
     **settings: Unpack[SeededArguments],
 ) -> Container:
-    """Run :func:`sample_ais` for a model with more data, from the posterior of fewer.
+    """Run :func:`sample_ais` for a model with more data, with what draws given fewer have seen.
 
     Parameters
     ----------
@@ -42,23 +41,22 @@ def update(
     model : pymc.Model or CompiledModel, optional
         The model with all data, old and new. Default: the model on the context stack.
     **settings
-        Arguments of :func:`sample_ais`, except ``reference`` and ``path``.
+        Arguments of :func:`sample_ais`, except ``search_from``, which the old draws are; where that
+        takes none (discrete variables, ``reference="prior"``), they are not used.
 
     Returns
     -------
     InferenceData or DataTree
         As :func:`sample_ais`. Its log evidence is that of all data; minus that of `idata`, it is
         the log predictive density of the new data given the old ones. Both have independent errors,
-        and the evidence is unbiased whatever the old draws are: they only set the start.
+        and the evidence is unbiased whatever the old draws are: they only help to find modes.
 
     Raises
     ------
     ValueError
         A free variable of the model is missing from the draws, or has another shape.
-    NotImplementedError
-        The model has discrete variables, or a prior whose density is not normalised.
     TypeError
-        `settings` contain the reference.
+        `settings` contain ``search_from``.
 
     See Also
     --------
@@ -74,12 +72,11 @@ def update(
     >>> monday = pymc_anneal.sample_ais(model_of_monday)
     >>> week = pymc_anneal.update(monday, model_of_the_week)
     """
-    if "reference" in settings:
-        raise TypeError("`reference` is fitted to the old draws: use sample_ais to choose another.")
+    if "search_from" in settings:
+        raise TypeError("`search_from` are the old draws: use sample_ais to choose others.")
     compiled = as_compiled(model)
-    compiled.require_normalised("An update from a fitted posterior")
-    draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
-    spaced = np.linspace(0, len(draws) - 1, min(len(draws), _FITTED)).astype(int)
-    reference = fit_to_draws(compiled, draws[spaced], "student_t")
-    settings["reference"] = reference
+    if compiled.ndim and not compiled.lacking:
+        draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
+        spaced = np.linspace(0, len(draws) - 1, min(len(draws), _STARTS)).astype(int)
+        settings["search_from"] = compiled.constrain(draws[spaced])
     return sample_ais(model=compiled, **settings)

@@ -70,6 +70,19 @@ ROWS: Rows = [
         ],
     ),
     (
+        "adaptation/fit_at_tops",
+        "tests/sampling/test_update.py",
+        [("search = replace(search, hints=hints)", "pass")],
+    ),
+    (
+        "sampling/update",
+        "tests/sampling/test_update.py",
+        [
+            ('settings["search_from"] = compiled', "_ = compiled"),
+            ("if compiled.ndim and not compiled.lacking:", "if compiled.ndim:"),
+        ],
+    ),
+    (
         "sampling/embed",
         "tests/sampling/test_embed.py",
         [
