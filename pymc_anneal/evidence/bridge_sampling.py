@@ -35,7 +35,7 @@ from pymc_anneal.evidence.ais import widened
 from pymc_anneal.evidence.bennett import BridgeEstimate, bar
 from pymc_anneal.evidence.bridge_proposals import from_mixture, from_normal
 from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, MIN_ESS, weight_pareto_k
-from pymc_anneal.evidence.draws_audit import doubt_modes
+from pymc_anneal.evidence.draws_audit import doubt_divergences, doubt_modes
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.given_density import checked_draws, given_density, stand_in
 from pymc_anneal.evidence.mean_ratio import MAX_RHAT
@@ -151,6 +151,7 @@ def bridge_evidence(
     _check_density(log_reverse)
     estimate = bar(log_forward, log_reverse, draws_ess(log_reverse))
     doubts = doubt_modes(compiled, fitted, draws, "the chains missed it")
+    doubts += doubt_divergences(idata)
     if not (rhat := draws_rhat(log_reverse)) < MAX_RHAT:
         doubts.append(f"R-hat of the log density is {rhat:.3f}: the chains have not converged")
     error = compiled.log_prior_mass_mcse

@@ -2,7 +2,8 @@
 
 Whatever is averaged over draws inherits what they miss. A mixture is fitted to them and to modes
 that a search finds elsewhere; their shares among the draws are compared with those by importance
-sampling (`mode_audit.py`), and the chains with each other.
+sampling (`mode_audit.py`), and the chains with each other. What NUTS could not enter, as the neck
+of a hierarchy, is no mode: its trajectories diverge there (Betancourt 2017, section 6.2).
 """
 
 import numpy as np
@@ -20,6 +21,10 @@ from pymc_anneal.model.log_concavity import is_log_concave_model
 _FITTED, _PER_COORDINATE = 128, 4
 # Shares of a mode on which chains may disagree: less, or the whole, hangs on few draws.
 _LEAST_SHARE = 0.01
+# Share of divergent transitions from which draws are biased: of five NUTS runs each of two centred
+# hierarchies with 2 to 5 %, bridges were 0.12 nats too low on average and trusted with an error of
+# 0.04; of five runs of a non-centred one with 0.1 to 0.4 % they were right, with one of 0.01.
+_DIVERGENT = 0.005
 _ADVICE = "the chains missed it; take the draws of a run of sample_ais"
 
 
@@ -42,9 +47,23 @@ def judge_draws(
     if has_group(idata, "evidence"):
         verdict = Verdict.from_attrs(group(idata, "evidence").attrs)
     else:
-        doubts = tuple(look_for_missed_modes(compiled, draws, seed))
+        missed = look_for_missed_modes(compiled, draws, seed)
+        doubts = (*missed, *doubt_divergences(idata))
         verdict = Verdict("do not trust", doubts) if doubts else Verdict("trust")
     return {"draws": verdict} if verdict.status == "do not trust" else {}
+
+
+def doubt_divergences(idata: Container) -> list[str]:
+    """Say how many transitions diverged, if the sampler has noted it and they are many."""
+    if not (has_group(idata, "sample_stats") and "diverging" in group(idata, "sample_stats")):
+        return []
+    diverging = group(idata, "sample_stats")["diverging"].values
+    if diverging.mean() <= _DIVERGENT:
+        return []
+    return [
+        f"{diverging.sum()} of the {diverging.size} transitions diverged: the draws may miss a "
+        "narrow part of the posterior; take a non-centred parametrisation, or sample_ais"
+    ]
 
 
 def look_for_missed_modes(

@@ -74,6 +74,33 @@ class TestModes:
         assert look_for_missed_modes(pma.compile_model(model), np.zeros((4, 100, 1)), SEED) == []
 
 
+class TestDivergences:
+    """Marked as by NUTS, whose trajectories diverge at the neck that the draws then miss."""
+
+    @staticmethod
+    def of_nuts(diverging: int):
+        flags = np.arange(2000).reshape(4, 500) < diverging
+        stats = dataset({"diverging": flags}, ("chain", "draw"))
+        return container({"posterior": posterior(draws())["posterior"], "sample_stats": stats})
+
+    def test_a_few_are_usual(self, compiled) -> None:
+        assert judge_draws(self.of_nuts(10), compiled, draws(), SEED) == {}
+
+    def test_many_are_doubted(self, compiled) -> None:
+        (reason,) = judge_draws(self.of_nuts(11), compiled, draws(), SEED)["draws"].reasons
+        assert reason.startswith("11 of the 2000 transitions diverged")
+
+    def test_a_bridge_from_them(self, compiled) -> None:
+        for diverging, status in ((10, "trust"), (11, "do not trust")):
+            found = pma.bridge_evidence(self.of_nuts(diverging), model=compiled, warnings=False)
+            assert found.verdict.status == status
+
+    def test_other_samplers_note_none(self, compiled) -> None:
+        stats = dataset({"accept": np.ones((4, 500))}, ("chain", "draw"))
+        idata = container({"posterior": posterior(draws())["posterior"], "sample_stats": stats})
+        assert judge_draws(idata, compiled, draws(), SEED) == {}
+
+
 class TestVerdict:
     def test_draws_of_a_run_come_with_its_own(self, compiled) -> None:
         for status, expected in (("trust", {}), ("more steps needed", {})):

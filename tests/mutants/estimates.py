@@ -316,6 +316,8 @@ ROWS: Rows = [
             ("_LEAST_SHARE < fitted.share[mode] < 1 - _LEAST_SHARE", "False"),
             ('if verdict.status == "do not trust" else {}', "if False else {}"),
             ("look_for_missed_modes(compiled, draws, seed)", "()"),
+            ("*missed, *doubt_divergences(idata)", "*missed,"),
+            ("diverging.mean() <= _DIVERGENT", "diverging.any()"),
         ],
     ),
     (
