@@ -39,8 +39,6 @@ def missed_on_the_way(
         What the mixture misses of a target.
     candidate : ndarray, shape (d,)
         A place where the target is above the mixture.
-    seed
-        Source of randomness.
     most
         Evaluations of the target up to which further places are weighed.
 

@@ -96,8 +96,6 @@ def find_configurations(
         The discrete coordinates.
     support
         Smallest and largest value of each; may be infinite.
-    seed
-        Source of randomness.
 
     Returns
     -------

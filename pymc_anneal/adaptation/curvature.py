@@ -48,8 +48,6 @@ def curvature(target: TargetDensity, position: np.ndarray, spread: np.ndarray) -
 
     Parameters
     ----------
-    target
-        The density.
     position : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations, in whose units differences are small.
@@ -85,8 +83,6 @@ def climbing_scale(target: TargetDensity, position: np.ndarray, spread: np.ndarr
 
     Parameters
     ----------
-    target
-        The density.
     position : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations of the prior.
@@ -113,8 +109,6 @@ def locate_by_curvature(
 
     Parameters
     ----------
-    target
-        The density.
     position, slope : ndarray, shape (n, d)
         Particles and the log gradients at them.
 
@@ -145,8 +139,6 @@ def locate_tail(
 
     Parameters
     ----------
-    target
-        The density.
     position : ndarray, shape (n, d)
         Particles of the whole density.
     weight : ndarray, shape (n,)

@@ -108,8 +108,6 @@ def fit_to_particles(
         The model.
     position : ndarray, shape (n, d)
         Particles, equally weighted.
-    seed
-        Source of randomness.
     evaluations
         Those that brought the particles to the posterior.
     log_concave
@@ -174,14 +172,8 @@ def fit_mixture(
 
     Parameters
     ----------
-    target
-        The density.
     position : ndarray, shape (n, d)
         Particles of the target, equally weighted.
-    draw_prior
-        Draws from the prior.
-    seed
-        Source of randomness.
     search
         How to search for modes that no particle has met; None: not at all.
     widen : sequence of int

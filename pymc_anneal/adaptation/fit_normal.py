@@ -68,8 +68,6 @@ def fit_normal(
         A path with the target at its end.
     position : ndarray, shape (n, d)
         Particles of the target, to which the normal distribution is fitted.
-    seed
-        Source of randomness.
     batch
         Positions that are evaluated together; default: as many as there are particles.
 

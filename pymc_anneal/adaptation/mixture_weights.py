@@ -35,8 +35,6 @@ def fit_weights(
         The path from the mixture.
     draws : ndarray, shape (m, d)
         Draws of the mixture, its share of the prior included.
-    target
-        The density.
     least : ndarray, shape (J,)
         Lower bounds on the weights, before they are made to sum to one.
     """

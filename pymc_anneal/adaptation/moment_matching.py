@@ -146,8 +146,6 @@ def fit_moment_spline(
         A kernel; its parameters that are None are tuned during the fit.
     first, last : ndarray, shape (n, d)
         Draws of the reference and of the posterior.
-    seed
-        Source of randomness.
     statistics
         Statistics of the :class:`TiltedPrior`.
     max_evaluations

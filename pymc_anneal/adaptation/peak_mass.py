@@ -74,8 +74,6 @@ def weigh(
         The one of the curvature at the top, if there is one. It is returned as it is if enough of
         its draws have any weight: as a component it is better than one with the moments of a few
         hundred draws, in the tails first of all.
-    seed
-        Source of randomness.
 
     Returns
     -------
@@ -108,8 +106,6 @@ def widths(
 
     Parameters
     ----------
-    target
-        The density.
     top : ndarray, shape (d,)
     value
         Log density there.

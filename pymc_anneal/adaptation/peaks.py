@@ -106,10 +106,6 @@ def candidates(
     components
         Normal components of a mixture, that of the largest mode first.
     particles : ndarray, shape (n, d)
-    draw_prior
-        Draws from the prior.
-    seed
-        Source of randomness.
     search
         Effort.
 
@@ -215,8 +211,6 @@ def draw_near_centres(
         Normal components of a mixture.
     draws : int
         Number of draws from all components and scales; at least one from each.
-    seed
-        Source of randomness.
 
     Returns
     -------
@@ -241,15 +235,11 @@ def climb(
 
     Parameters
     ----------
-    target
-        Density of the target.
     log_density
         That of what is weighed: the part of the target that a mixture misses (`missing.py`).
     start : ndarray, shape (d,)
     spread : ndarray, shape (d,)
         Standard deviations of a mode nearby, in whose units differences are small.
-    seed
-        Source of randomness.
 
     Returns
     -------

@@ -178,15 +178,11 @@ def run_pilot(
 
     Parameters
     ----------
-    path
-        The path.
     transition
         A kernel; its parameters that are None are tuned. One without such parameters is
         used as it is.
     position : ndarray, shape (n, d)
         Draws of the reference.
-    seed
-        Source of randomness.
     report
         Called before and after each temperature; may raise to end the pilot.
     max_evaluations

@@ -40,13 +40,9 @@ def move_by_trajectories(
 
     Parameters
     ----------
-    target
-        The density.
     position : ndarray, shape (n, d)
     normal
         A normal density near to the target, or to its largest mode, with a matrix as its scale.
-    seed
-        Source of randomness.
     moves
         Trajectories of each particle.
 

@@ -40,8 +40,6 @@ def tune_at_target(
         Its parameters that are None are tuned.
     position : ndarray, shape (n, d)
         The particles of the survey in these coordinates.
-    seed
-        Source of randomness.
     rounds
         Rounds of tuning; each moves every particle six times.
 

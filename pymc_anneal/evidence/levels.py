@@ -134,8 +134,6 @@ def split(
         zero.
     position : ndarray, shape (n, d)
         Draws from the prior, more than are kept.
-    seed
-        Source of randomness.
     kept : int
         Number of particles from which on those taken off are replaced.
     max_evaluations : float

@@ -64,8 +64,6 @@ def given_data(
         The run in the coordinates chosen so far, with the particles of the survey there.
     transition
         The transition, for the tuning.
-    seed
-        Source of randomness.
 
     Returns
     -------
