@@ -41,8 +41,9 @@ def update(
     model : pymc.Model or CompiledModel, optional
         The model with all data, old and new. Default: the model on the context stack.
     **settings
-        Arguments of :func:`sample_ais`, except ``search_from``, which the old draws are; where that
-        takes none (discrete variables, ``reference="prior"``), they are not used.
+        Arguments of :func:`sample_ais`, except ``search_from``, which the old draws are. They are
+        not used where nothing is searched: discrete variables that are not summed out,
+        ``reference="prior"``.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def update(
     if "search_from" in settings:
         raise TypeError("`search_from` are the old draws: use sample_ais to choose others.")
     compiled = as_compiled(model)
-    if compiled.ndim and not compiled.lacking:
+    if compiled.ndim:
         draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
         spaced = np.linspace(0, len(draws) - 1, min(len(draws), _STARTS)).astype(int)
         settings["search_from"] = compiled.constrain(draws[spaced])

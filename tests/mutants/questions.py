@@ -79,7 +79,7 @@ ROWS: Rows = [
         "tests/sampling/test_update.py",
         [
             ('settings["search_from"] = compiled', "_ = compiled"),
-            ("if compiled.ndim and not compiled.lacking:", "if compiled.ndim:"),
+            ("if compiled.ndim:", "if True:"),
         ],
     ),
     (

@@ -1,5 +1,7 @@
 """Sequential evidence: predictive densities of blocks of data add up to the evidence."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -81,12 +83,31 @@ def test_the_twin_without_old_draws_misses_it() -> None:
     assert abs(found.log_evidence - _WIDE) < 4 * found.mcse
 
 
-def test_discrete_variables_are_summed_out_as_without_old_draws() -> None:
+def discrete() -> pm.Model:
     with pm.Model() as built:
         pm.Normal("y", pm.Bernoulli("k", 0.5) + pm.Normal("m", 0, 1), 1, observed=[1.0, 2.0])
-    idata = pma.sample_ais(built, random_seed=1, progressbar=False)
-    again = pma.log_evidence(pma.update(idata, built, random_seed=2, progressbar=False))
+    return built
+
+
+def without_variables() -> pm.Model:
+    with pm.Model() as built:
+        pm.Normal("y", 0, 1, observed=[1.0, 2.0])
+    return built
+
+
+@pytest.mark.parametrize("build", [discrete, without_variables])
+def test_what_is_exact_without_old_draws_is_so_with_them(build: Callable[[], pm.Model]) -> None:
+    idata = pma.sample_ais(build(), random_seed=1, progressbar=False)
+    again = pma.log_evidence(pma.update(idata, build(), random_seed=2, progressbar=False))
     assert again.log_evidence == pytest.approx(pma.log_evidence(idata).log_evidence)
+
+
+def test_discrete_variables_that_are_moved() -> None:
+    settings = {"discrete": "sample", "random_seed": 1, "progressbar": False, "warnings": False}
+    idata = pma.sample_ais(discrete(), **settings)
+    found = pma.log_evidence(pma.update(idata, discrete(), **settings))
+    exact = pma.log_evidence(pma.sample_ais(discrete(), random_seed=1, progressbar=False))
+    assert abs(found.log_evidence - exact.log_evidence) < 4 * found.mcse
 
 
 def test_refused() -> None:
