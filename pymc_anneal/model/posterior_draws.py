@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_anneal.base.arviz_compat import required_group
+from pymc_anneal.base.arviz_compat import group, required_group
 from pymc_anneal.base.data_hash import hash_data, stored_hash
 from pymc_anneal.model.compile import CompiledModel
 
@@ -35,11 +35,15 @@ def posterior_draws(idata: Any, compiled: CompiledModel) -> np.ndarray:
 
 def unconstrain_posterior(idata: Any, compiled: CompiledModel) -> np.ndarray:
     """Return draws as `posterior_draws` does, of a model of these or of other data."""
+    flat, sizes = compiled.unconstrain(posterior_values(idata)), group(idata, "posterior").sizes
+    return flat.reshape(sizes["chain"], sizes["draw"], compiled.ndim)
+
+
+def posterior_values(idata: Any) -> dict[str, np.ndarray]:
+    """Return the posterior draws of a container by variable, those of all chains together."""
     posterior = required_group(idata, "posterior", "pymc.sample")
     values = {str(k): np.asarray(v.transpose("chain", "draw", ...)) for k, v in posterior.items()}
-    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    flat = {k: v.reshape(chains * draws, *v.shape[2:]) for k, v in values.items()}
-    return compiled.unconstrain(flat).reshape(chains, draws, compiled.ndim)
+    return {k: v.reshape(v.shape[0] * v.shape[1], *v.shape[2:]) for k, v in values.items()}
 
 
 def check_same_data(idata: Any, compiled: CompiledModel) -> None:

@@ -59,8 +59,6 @@ def look_at_configurations(session: Session, compiled: CompiledModel) -> Configu
     ----------
     session
         Settings, seeds.
-    compiled
-        The model.
 
     Returns
     -------

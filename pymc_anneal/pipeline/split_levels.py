@@ -43,8 +43,6 @@ def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun
     ----------
     session
         Settings, seeds.
-    compiled
-        The model.
     surveyed
         The run from the prior with the survey as its pilot.
 

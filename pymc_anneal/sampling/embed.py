@@ -9,9 +9,10 @@ they are starts of climbs, and nothing else.
 
 import numpy as np
 
-from pymc_anneal.base.arviz_compat import Container, group
+from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.evidence.posterior_density import terms_at
 from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.posterior_draws import posterior_values
 
 # Draws that are embedded, the share with the highest density, and those of it that are kept.
 _EMBEDDED, _BETTER, _KEPT = 1024, 0.25, 64
@@ -38,7 +39,7 @@ def embedded(
         Free variables; None if the models share no variable or no embedded draw has a density.
     """
     seed_prior, seed_choice = seed.spawn(2)
-    rng, old = np.random.default_rng(seed_choice), _values(idata)
+    rng, old = np.random.default_rng(seed_choice), posterior_values(idata)
     names = [variable.name for variable in compiled.variables]
     if not set(names) & set(old):
         return None
@@ -55,12 +56,6 @@ def embedded(
             values[name] = np.where(_beside(inside, values[name]), trial[name], values[name])
         placed |= inside
     return _better(compiled, values, placed, rng)
-
-
-def _values(idata: Container) -> dict[str, np.ndarray]:
-    """Return the posterior draws by name, shapes ``(n, ...)``."""
-    posterior = group(idata, "posterior").stack(draws=("chain", "draw"))
-    return {str(k): v.transpose("draws", ...).values for k, v in posterior.data_vars.items()}
 
 
 def _one(old: np.ndarray, new: np.ndarray, place: int) -> np.ndarray:

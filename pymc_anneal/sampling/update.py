@@ -16,7 +16,7 @@ import pymc as pm
 from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.posterior_draws import unconstrain_posterior
+from pymc_anneal.model.posterior_draws import posterior_values
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.sampling.run_arguments import SeededArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
@@ -77,7 +77,10 @@ def update(
         raise TypeError("`search_from` are the old draws: use sample_ais to choose others.")
     compiled = as_compiled(model)
     if compiled.ndim:
-        draws = unconstrain_posterior(idata, compiled).reshape(-1, compiled.ndim)
-        spaced = np.linspace(0, len(draws) - 1, min(len(draws), _STARTS)).astype(int)
-        settings["search_from"] = compiled.constrain(draws[spaced])
+        values = posterior_values(idata)
+        count = len(next(iter(values.values())))
+        spaced = np.linspace(0, count - 1, min(count, _STARTS)).astype(int)
+        starts = {name: value[spaced] for name, value in values.items()}
+        compiled.unconstrain(starts)  # raises if they are not of this model
+        settings["search_from"] = starts
     return sample_ais(model=compiled, **settings)

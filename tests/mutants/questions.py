@@ -78,7 +78,7 @@ ROWS: Rows = [
         "sampling/update",
         "tests/sampling/test_update.py",
         [
-            ('settings["search_from"] = compiled', "_ = compiled"),
+            ('settings["search_from"] = starts', "pass"),
             ("if compiled.ndim:", "if True:"),
         ],
     ),
