@@ -30,7 +30,8 @@ from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.distributions.multivariate import _LKJCholeskyCovRV
 from pymc.distributions.shape_utils import change_dist_size
 from pymc.distributions.transforms import Ordered
-from pytensor.graph.basic import Variable
+from pymc.pytensorf import constant_fold
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
@@ -248,12 +249,60 @@ def _vectorize_variable(rv: Variable, batched: Mapping[Variable, Variable]) -> V
     """Give a random variable whose parents have an axis of draws that axis too."""
     try:
         return vectorize_graph([rv], replace=batched)[0]
+    except NotImplementedError:
+        # PyTensor vectorises no graph with a generator of its own, as that of `pm.AR`.
+        if not isinstance(rv.owner.op, SymbolicRandomVariable):
+            raise
+        return _rebuild(rv, batched)
     except ValueError:
         # PyTensor refuses a size that exceeds the shapes of the parameters, as that of
         # `pm.Normal("b", 0, scale, shape=8)`.
         if not isinstance(rv.owner.op, RandomVariable):
             raise
         return vectorize_graph([_broadcast_parameters(rv)], replace=batched)[0]
+
+
+def _rebuild(rv: Variable, batched: Mapping[Variable, Variable]) -> Variable:
+    """Build a symbolic random variable anew, on parameters with an axis of draws.
+
+    All of them have the shape of the draws: some graphs transpose their parameters, by which
+    missing axes would come last.
+
+    Raises
+    ------
+    NotImplementedError, NotConstantValueError
+        The dimensions of a parameter, or the shape of the variable, are not known.
+    """
+    op, node = rv.owner.op, rv.owner
+    if op.ndims_params is None:
+        raise NotImplementedError(f"{op} has parameters whose dimensions are not known")
+    size = (BATCH, *map(int, constant_fold(tuple(rv.shape[: rv.ndim - op.ndim_supp]))))
+    cores = dict(zip(op.dist_params(node), op.ndims_params, strict=True))
+    inputs = [_with_size(p, cores[p], size, batched) if p in cores else p for p in node.inputs]
+    # For PyMC, which takes operation and inputs from it; its outputs are of no type that holds.
+    resized = Apply(op, inputs, [output.type() for output in node.outputs])
+    new = change_dist_size(resized.outputs[node.outputs.index(rv)], size)
+    if set(ancestors([new])) & batched.keys():
+        raise NotImplementedError(f"{op} is not drawn from the parameters that it is given")
+    return new
+
+
+def _with_size(
+    parameter: Variable, core: int, size: tuple[int, ...], batched: Mapping[Variable, Variable]
+) -> Variable:
+    """Return a parameter, whose last axes are its own, with the size of the draws before them.
+
+    Random variables of this size stay what they are: PyMC resizes components of mixtures and the
+    first values of series.
+    """
+    if parameter in batched and parameter.ndim - core == len(size) - 1:
+        return batched[parameter]
+    if {a for a in ancestors([parameter]) if a in batched}:
+        drawn = vectorize_graph([parameter], replace=batched)[0]
+        parameter = pt.expand_dims(drawn, range(1, 1 + len(size) + core - drawn.ndim))
+    elif parameter.ndim <= core:
+        return parameter
+    return pt.broadcast_to(parameter, (*size, *parameter.shape[parameter.ndim - core :]))
 
 
 def _broadcast_parameters(rv: Variable) -> Variable:

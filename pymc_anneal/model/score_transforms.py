@@ -1,4 +1,4 @@
-"""Coordinates of gamma and Dirichlet variables with small shapes, about normal under the prior.
+"""Coordinates of gamma, beta and Dirichlet variables of small shape, about normal under the prior.
 
 The logarithm of a gamma variable ``x`` of shape ``a < 1`` falls off as ``e^(a log x)`` towards zero
 and as ``e^(-x)`` above: in its logarithm the prior is ``1 / a`` times as wide on one side as on the
@@ -11,10 +11,12 @@ Kaewkuekool & Cho 2009),
 
     t = 1.5976 z + 0.07056 z^3.
 
-A Dirichlet variable is broken off a stick, ``p_k = v_k prod_{j<k} (1 - v_j)``, with independent
-``v_k ~ Beta(a_k, b_k)``, ``b_k = sum_{j>k} a_j``. Their log odds have exponential tails,
+The log odds of a beta variable have an exponential tail on either side,
 
-    log (v / (1 - v)) = softplus(t) / b - softplus(-t) / a.
+    log (v / (1 - v)) = softplus(t) / b - softplus(-t) / a,    v ~ Beta(a, b).
+
+A Dirichlet variable is broken off a stick, ``p_k = v_k prod_{j<k} (1 - v_j)``, with independent
+``v_k ~ Beta(a_k, b_k)``, ``b_k = sum_{j>k} a_j``.
 
 Shapes above one count as one. The maps are exact whatever the prior is, with their Jacobians.
 """
@@ -35,6 +37,11 @@ _STEPS = 14
 _FAR_BELOW = -40.0
 
 _Function = Callable[[Variable], Variable]
+
+
+def _softplus(t: Variable) -> Variable:
+    """Return ``log(1 + e^t)``; that of PyTensor is a loop in Python where draws are made."""
+    return pt.maximum(t, 0.0) + pt.log1p(pt.exp(-pt.abs(t)))
 
 
 def logistic_of_score(z: Variable) -> Variable:
@@ -99,13 +106,39 @@ def _gamma_parameters(inputs: tuple[Variable, ...]) -> tuple[Variable, Variable]
 
 def _log_gamma(t: Variable, shape: Variable) -> Variable:
     """Return ``log x``; of ``softplus(t)``, which underflows, the logarithm is ``t`` far below."""
-    near = pt.log(pt.softplus(pt.maximum(t, _FAR_BELOW)))
-    return pt.switch(t > _FAR_BELOW, near, t) - (1 / shape - 1) * pt.softplus(-t)
+    near = pt.log(_softplus(pt.maximum(t, _FAR_BELOW)))
+    return pt.switch(t > _FAR_BELOW, near, t) - (1 / shape - 1) * _softplus(-t)
 
 
 def _gamma_slope(t: Variable, shape: Variable) -> Variable:
     above = pt.maximum(t, _FAR_BELOW)
-    return pt.sigmoid(above) / pt.softplus(above) + (1 / shape - 1) * pt.sigmoid(-t)
+    return pt.sigmoid(above) / _softplus(above) + (1 / shape - 1) * pt.sigmoid(-t)
+
+
+class BetaScore(Transform):  # type: ignore[misc]
+    """Transform of a beta variable of small shapes to its normal score."""
+
+    name = "score"
+
+    def forward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the score."""
+        return self.of_log_odds(pt.log(value) - pt.log1p(-value), *inputs)
+
+    def of_log_odds(self, log_odds: Variable, *inputs: Variable) -> Variable:
+        """Return the score of a variable whose log odds are given."""
+        return _score_of_odds(log_odds, *_at_most_one(*inputs[-2:]))
+
+    def backward(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the value of the variable."""
+        return pt.sigmoid(_log_odds(logistic_of_score(value), *_at_most_one(*inputs[-2:])))
+
+    def log_jac_det(self, value: Variable, *inputs: Variable) -> Variable:
+        """Return the log Jacobian determinant of `backward`."""
+        shapes = _at_most_one(*inputs[-2:])
+        t = logistic_of_score(value)
+        log_odds = _log_odds(t, *shapes)
+        of_odds = -_softplus(log_odds) - _softplus(-log_odds)
+        return of_odds + pt.log(_odds_slope(t, *shapes)) + _log_slope(value)
 
 
 class DirichletScore(Transform):  # type: ignore[misc]
@@ -121,12 +154,7 @@ class DirichletScore(Transform):  # type: ignore[misc]
 
     def of_log_odds(self, log_odds: Variable, *inputs: Variable) -> Variable:
         """Return the scores of parts whose log odds are given."""
-        shapes = [pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1])]
-        start = pt.zeros_like(log_odds)
-        t = _invert(
-            lambda t: _log_odds(t, *shapes), lambda t: _odds_slope(t, *shapes), log_odds, start
-        )
-        return score_of_logistic(t)
+        return _score_of_odds(log_odds, *_at_most_one(*stick_shapes(inputs[-1])))
 
     def backward(self, value: Variable, *inputs: Variable) -> Variable:
         """Return the weights."""
@@ -142,18 +170,33 @@ class DirichletScore(Transform):  # type: ignore[misc]
         self, z: Variable, inputs: tuple[Variable, ...]
     ) -> tuple[Variable, Variable, Variable]:
         """Return log weights, what each part leaves, and how its log odds vary with the score."""
-        shapes = [pt.minimum(shape, 1.0) for shape in stick_shapes(inputs[-1])]
+        shapes = _at_most_one(*stick_shapes(inputs[-1]))
         t = logistic_of_score(z)
         log_odds = _log_odds(t, *shapes)
-        log_broken, log_left = -pt.softplus(-log_odds), -pt.softplus(log_odds)
+        log_broken, log_left = -_softplus(-log_odds), -_softplus(log_odds)
         nothing = pt.zeros_like(log_left[..., :1])
         rest = pt.concatenate([nothing, pt.cumsum(log_left, axis=-1)], axis=-1)
         log_weight = rest + pt.concatenate([log_broken, nothing], axis=-1)
         return log_weight, log_left, pt.log(_odds_slope(t, *shapes)) + _log_slope(z)
 
 
+def _at_most_one(*shapes: Variable) -> list[Variable]:
+    return [pt.minimum(shape, 1.0) for shape in shapes]
+
+
+def _score_of_odds(log_odds: Variable, first: Variable, second: Variable) -> Variable:
+    """Return the score at which the log odds have a value."""
+    t = _invert(
+        lambda t: _log_odds(t, first, second),
+        lambda t: _odds_slope(t, first, second),
+        log_odds,
+        pt.zeros_like(log_odds),
+    )
+    return score_of_logistic(t)
+
+
 def _log_odds(t: Variable, first: Variable, second: Variable) -> Variable:
-    return pt.softplus(t) / second - pt.softplus(-t) / first
+    return _softplus(t) / second - _softplus(-t) / first
 
 
 def _odds_slope(t: Variable, first: Variable, second: Variable) -> Variable:

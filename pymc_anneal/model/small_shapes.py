@@ -1,13 +1,13 @@
-"""Gamma and Dirichlet variables with small shapes, in normal scores (`score_transforms.py`)."""
+"""Gamma, beta and Dirichlet variables of small shape, in normal scores (`score_transforms.py`)."""
 
 import warnings
 
 import pytensor.tensor as pt
 
-from pymc.logprob.transforms import LogTransform, SimplexTransform, Transform
+from pymc.logprob.transforms import LogOddsTransform, LogTransform, SimplexTransform, Transform
 from pymc.util import UNSET
 from pytensor.graph.basic import Variable
-from pytensor.tensor.random.basic import DirichletRV, GammaRV
+from pytensor.tensor.random.basic import BetaRV, DirichletRV, GammaRV
 
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model, set_own_data
@@ -15,12 +15,13 @@ from pymc_anneal.model.location_scale import may_be_changed
 from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.parents import known_values
 from pymc_anneal.model.recent import once_per_model
-from pymc_anneal.model.score_transforms import DirichletScore, GammaScore
+from pymc_anneal.model.score_transforms import BetaScore, DirichletScore, GammaScore
 
-# Scores, and the place of the shape among the inputs, by random variable and transform.
-_SCORES: dict[tuple[type, type], tuple[Transform, int]] = {
-    (GammaRV, LogTransform): (GammaScore(), -2),
-    (DirichletRV, SimplexTransform): (DirichletScore(), -1),
+# Scores, and the places of the shapes among the inputs, by random variable and transform.
+_SCORES: dict[tuple[type, type], tuple[Transform, tuple[int, ...]]] = {
+    (GammaRV, LogTransform): (GammaScore(), (-2,)),
+    (BetaRV, LogOddsTransform): (BetaScore(), (-2, -1)),
+    (DirichletRV, SimplexTransform): (DirichletScore(), (-1,)),
 }
 # Shape up to which scores are taken, and the number of them from which they are worth a second
 # compilation: five parts of shapes 0.1 to 0.5 take 35,000 evaluations in place of 250,000, with
@@ -50,9 +51,10 @@ def _score(compiled: CompiledModel, rv: Variable) -> Transform | None:
     kind = type(rv.owner.op), type(compiled.model.rvs_to_transforms[rv])
     if kind not in _SCORES:
         return None
-    score, place = _SCORES[kind]
-    values = known_values(compiled, [pt.min(rv.owner.inputs[place])], ())
-    return score if values is not None and values[0] <= _SMALL else None
+    score, places = _SCORES[kind]
+    least = [pt.min(rv.owner.inputs[place]) for place in places]
+    values = known_values(compiled, least, ())
+    return score if values is not None and min(values) <= _SMALL else None
 
 
 def _compile(compiled: CompiledModel, scores: dict[str, Transform]) -> CompiledModel:

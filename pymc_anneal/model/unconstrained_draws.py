@@ -35,7 +35,7 @@ from pytensor.tensor.random.basic import (
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_anneal.model.location_scale_transform import is_standardised, standard_draw
-from pymc_anneal.model.score_transforms import DirichletScore, GammaScore
+from pymc_anneal.model.score_transforms import BetaScore, DirichletScore, GammaScore
 from pymc_anneal.model.spatial import drawn_by_density
 
 _Size: TypeAlias = tuple[int, ...] | None
@@ -181,6 +181,7 @@ _LOGARITHMS: dict[tuple[type, type], _Logarithm] = {
     (InvGammaRV, LogTransform): _Logarithm(LogInverseGammaRV(), _itself),
     (LogNormalRV, LogTransform): _Logarithm(normal, _itself),
     (BetaRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
+    (BetaRV, BetaScore): _Logarithm(LogitBetaRV(), BetaScore().of_log_odds),
     (BetaClippedRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
     (DirichletRV, SimplexTransform): _Logarithm(LogDirichletRV(), _centre),
     (DirichletRV, DirichletScore): _Logarithm(StickLogOddsRV(), _scores_of_sticks),
