@@ -27,7 +27,6 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
-from pymc.distributions.multivariate import _LKJCholeskyCovRV
 from pymc.distributions.shape_utils import change_dist_size
 from pymc.distributions.transforms import Ordered
 from pymc.pytensorf import constant_fold
@@ -228,21 +227,12 @@ def add_batch_axis(
         if not isinstance(node.op, RandomVariable | SymbolicRandomVariable):
             continue
         rv = node.outputs[getattr(node.op, "default_output", None) or 0]
-        parents = {a for a in ancestors([rv]) if a in batched}
-        if parents and not _draws_scales_itself(rv, parents):
+        if set(ancestors([rv])) & batched.keys():
             new = _vectorize_variable(rv, batched)
         else:
             new = change_dist_size(rv, (BATCH,), expand=True)
         batched[rv] = _sort(new, to_sort[rv]) if rv in to_sort else new
     return list(vectorize_graph(list(outputs), replace=batched))
-
-
-def _draws_scales_itself(rv: Variable, parents: set[Variable]) -> bool:
-    """Whether a variable is an LKJ factor whose scales are its only random parents.
-
-    PyTensor does not vectorise it. PyMC resizes it, and draws the scales anew with it.
-    """
-    return isinstance(rv.owner.op, _LKJCholeskyCovRV) and parents == {rv.owner.inputs[-1]}
 
 
 def _vectorize_variable(rv: Variable, batched: Mapping[Variable, Variable]) -> Variable:
@@ -297,7 +287,7 @@ def _with_size(
     """
     if parameter in batched and parameter.ndim - core == len(size) - 1:
         return batched[parameter]
-    if {a for a in ancestors([parameter]) if a in batched}:
+    if set(ancestors([parameter])) & batched.keys():
         drawn = vectorize_graph([parameter], replace=batched)[0]
         parameter = pt.expand_dims(drawn, range(1, 1 + len(size) + core - drawn.ndim))
     elif parameter.ndim <= core:

@@ -33,15 +33,15 @@ _LINEAR, _CUBIC = 1.5976, 0.07056
 # Newton steps: 13 reach the last digit for shapes down to 1e-4 and log odds up to 1e4, since
 # from the second one on they come from one side, as the slope rises or falls all the way.
 _STEPS = 14
-# Where ``log softplus(t) = t`` to the last digit.
-_FAR_BELOW = -40.0
+# Where ``log softplus(t) = t`` and ``softplus(t) = t`` to the last digit.
+_FAR_BELOW, _FAR_ABOVE = -40.0, 34.0
 
 _Function = Callable[[Variable], Variable]
 
 
 def _softplus(t: Variable) -> Variable:
     """Return ``log(1 + e^t)``; that of PyTensor is a loop in Python where draws are made."""
-    return pt.maximum(t, 0.0) + pt.log1p(pt.exp(-pt.abs(t)))
+    return pt.switch(t > _FAR_ABOVE, t, pt.log1p(pt.exp(pt.minimum(t, _FAR_ABOVE))))
 
 
 def logistic_of_score(z: Variable) -> Variable:

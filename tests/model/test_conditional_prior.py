@@ -48,10 +48,16 @@ def scaled(far, near) -> list[str]:
 
 
 def factor(far, near) -> list[str]:
-    """Scales that PyTensor cannot draw in batches, as their parent is given."""
+    """A graph with generators of its own, one of which draws the scales."""
     scales = pm.LogNormal.dist(far / 1e6, WIDTH, shape=2)
     pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=scales)
     return ["factor"]
+
+
+def custom(far, near) -> list[str]:
+    """A graph that PyMC does not build anew on other parameters."""
+    pm.CustomDist("child", far, dist=lambda mean, size: pm.Normal.dist(mean, WIDTH, size=size))
+    return ["child"]
 
 
 @pytest.fixture(scope="module", params=[child_and_grandchild, scaled], ids=lambda f: f.__name__)
@@ -104,14 +110,17 @@ def test_the_density_is_that_of_the_draws(case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_one_by_one() -> None:
-    _, prior = given(factor)
-    assert prior._draw.func.__name__ == "_draw_one_by_one"
+@pytest.mark.parametrize(
+    ("declare", "how"), [(factor, "_draw_batches"), (custom, "_draw_one_by_one")]
+)
+def test_graphs_with_generators(declare, how: str) -> None:
+    _, prior = given(declare)
+    assert prior._draw.func.__name__ == how
+    unit = 1e6 if declare is factor else 1.0  # the first coordinate: the logarithm of a scale
     for count in (1, BATCH + 1):
         values = {**parents(count), "far": np.linspace(-2e7, 2e7, count)}
         x = prior.draw(np.random.SeedSequence(7), values, count)
-        # The first coordinate is the logarithm of the first scale.
-        z = (x[:, 0] - values["far"] / 1e6) / WIDTH
+        z = (x[:, 0] - values["far"] / unit) / WIDTH
         assert np.abs(z).max() < 6
         assert len(np.unique(z)) == count
 

@@ -1,4 +1,4 @@
-"""Normal scores of gamma and Dirichlet variables with small shapes."""
+"""Normal scores of gamma, beta and Dirichlet variables of small shape."""
 
 import numpy as np
 import pytensor
@@ -9,6 +9,7 @@ from pytensor.gradient import jacobian
 from scipy import stats
 
 from pymc_anneal.model.score_transforms import (
+    BetaScore,
     DirichletScore,
     GammaScore,
     logistic_of_score,
@@ -114,6 +115,31 @@ def test_volume_of_dirichlet_scores(shape) -> None:
     function = pytensor.function([z], [expected, score.log_jac_det(z, *inputs)])
     for point in 0.7 * np.random.default_rng(3).normal(size=(5, len(shape) - 1)):
         np.testing.assert_allclose(*function(point), rtol=1e-7)
+
+
+BETA_SHAPES = pytest.mark.parametrize("shape", [[0.3, 0.3], [0.02, 0.4], [0.2, 7.0]])
+
+
+def beta_inputs(shape) -> tuple:
+    return NOTHING, NOTHING, *(pt.constant(np.asarray(a, dtype=float)) for a in shape)
+
+
+@BETA_SHAPES
+def test_beta_scores_and_back(shape) -> None:
+    inputs, score, z = beta_inputs(shape), BetaScore(), np.linspace(-2, 1, 7)
+    value = score.backward(pt.constant(z), *inputs)
+    np.testing.assert_allclose(score.forward(value, *inputs).eval(), z, atol=1e-6)
+
+
+@BETA_SHAPES
+def test_beta_scores_are_those_of_a_stick_of_two_parts(shape) -> None:
+    z, inputs, of_stick = pt.dvector(), beta_inputs(shape), dirichlet_inputs(shape)
+    found = BetaScore().backward(z, *inputs), BetaScore().log_jac_det(z, *inputs)
+    weight = DirichletScore().backward(z[:, None], *of_stick)[:, 0]
+    expected = weight, DirichletScore().log_jac_det(z[:, None], *of_stick)
+    values = pytensor.function([z], [*found, *expected])(Z)
+    np.testing.assert_allclose(values[0], values[2])
+    np.testing.assert_allclose(values[1], values[3])
 
 
 def test_the_parts_of_a_stick_are_beta_variables() -> None:

@@ -35,9 +35,18 @@ def rates(shape: float = 0.1, number: int = 4) -> pm.Model:
     return model
 
 
+def proportions(first: float, second: float) -> pm.Model:
+    with pm.Model() as model:
+        share = pm.Beta("share", first, second, shape=4)
+        pm.Binomial("y", 5, share, observed=np.arange(4))
+    return model
+
+
 class TestWhichVariables:
     @pytest.mark.parametrize(("shape", "taken"), [(0.1, True), (0.5, True), (0.6, False)])
     def test_small_shapes(self, shape: float, taken: bool) -> None:
+        assert (score_model(pma.compile_model(proportions(shape, 2.0))) is not None) == taken
+        assert (score_model(pma.compile_model(proportions(2.0, shape))) is not None) == taken
         assert (score_model(pma.compile_model(rates(shape))) is not None) == taken
         assert (score_model(pma.compile_model(counts(shape)[0])) is not None) == taken
 
@@ -63,6 +72,13 @@ class TestDensity:
         monkeypatch.setattr(small_shapes, "_LEAST", 1)
         with pm.Model() as model:
             pm.Gamma("rate", shape, 2.0)
+        self.check(score_model(pma.compile_model(model)))
+
+    @pytest.mark.parametrize("shape", [[0.02, 0.3], [0.3, 5.0]])
+    def test_beta(self, shape, monkeypatch) -> None:
+        monkeypatch.setattr(small_shapes, "_LEAST", 1)
+        with pm.Model() as model:
+            pm.Beta("share", *shape)
         self.check(score_model(pma.compile_model(model)))
 
     @pytest.mark.parametrize("shape", [[0.02, 0.3], [0.2, 0.1, 0.3], [0.3, 2.0, 0.4]])
@@ -97,6 +113,16 @@ def test_counts_in_few_of_several_categories() -> None:
     marginals = stats.beta(0.1 + COUNTS, (0.1 + COUNTS).sum() - 0.1 - COUNTS)
     error = (draws.mean(axis=0) - marginals.mean()) / marginals.std()
     assert np.abs(error).max() < 5 / np.sqrt(found.ess)
+
+
+def test_proportions_of_small_shape() -> None:
+    shapes, n, y = np.array([0.3, 0.3]), 5, np.array([0, 0, 1, 2, 5, 5, 0, 3])
+    with pm.Model() as model:
+        pm.Binomial("y", n, pm.Beta("share", *shapes, shape=len(y)), observed=y)
+    found = pma.log_evidence(pma.sample_ais(model=model, random_seed=1, progressbar=False))
+    exact = stats.betabinom(n, *shapes).logpmf(y).sum()
+    assert found.verdict.trusted
+    assert abs(found.log_evidence - exact) < 4 * found.mcse
 
 
 @pytest.mark.parametrize("named", [True, False])

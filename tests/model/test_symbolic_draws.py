@@ -73,6 +73,9 @@ VARIABLES: dict[str, Callable[[], object]] = {
         init_dist=start(),
         shape=(3, 6),
     ),
+    "cholesky_factor": lambda: pm.LKJCholeskyCov(
+        "x", n=3, eta=2.0, sd_dist=pm.LogNormal.dist(place(), 1.0, shape=3)
+    ),
     "garch": lambda: pm.GARCH11(
         "x", omega=scale(), alpha_1=0.3, beta_1=0.3, initial_vol=1.0, shape=6
     ),

@@ -113,6 +113,19 @@ ROWS: Rows = [
             ("_STEPS = 14", "_STEPS = 7"),
             ("pt.switch(t > _FAR_BELOW, near, t)", "near"),
             ("above = pt.maximum(t, _FAR_BELOW)", "above = t"),
+            ("-_softplus(log_odds) - _softplus(-log_odds)\n", "-_softplus(-log_odds)\n"),
+            ("pt.log(value) - pt.log1p(-value)", "pt.log(value) + pt.log1p(-value)"),
+        ],
+    ),
+    (
+        "model/prior_draws",
+        "tests/model/test_symbolic_draws.py",
+        [
+            ("broadcast_to(parameter, (*size,", "broadcast_to(parameter, (*size[:1],"),
+            ("range(1, 1 + len(size) + core - drawn.ndim)", "range(len(size) + core - drawn.ndim)"),
+            ("elif parameter.ndim <= core:", "else:"),
+            ("if set(ancestors([new])) & batched.keys():", "if False:"),
+            ("parameter.ndim - core == len(size) - 1", "True"),
         ],
     ),
     (
@@ -135,9 +148,10 @@ ROWS: Rows = [
         "model/small_shapes",
         "tests/model/test_small_shapes.py",
         [
-            ("values[0] <= _SMALL", "values[0] <= 2 * _SMALL"),
+            ("min(values) <= _SMALL", "min(values) <= 2 * _SMALL"),
             ("if size < _LEAST:", "if size < 1:"),
-            ("is not None and values[0]", "is None or values[0]"),
+            ("is not None and min(values)", "is None or min(values)"),
+            ("(BetaScore(), (-2, -1))", "(BetaScore(), (-2,))"),
         ],
     ),
     (
