@@ -184,10 +184,6 @@ def fit_mixture(
         particle.
     further : ndarray, shape (m, d), optional
         Draws of the target by other means, whose modes get components too.
-
-    Returns
-    -------
-    FittedReference
     """
     seed_fit, seed_search, seed_tails = seed.spawn(3)
     every, label = _group(target, position, further)

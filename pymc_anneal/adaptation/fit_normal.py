@@ -70,10 +70,6 @@ def fit_normal(
         Particles of the target, to which the normal distribution is fitted.
     batch
         Positions that are evaluated together; default: as many as there are particles.
-
-    Returns
-    -------
-    NormalFit
     """
     target = TargetDensity(path, batch or len(position))
     try:

@@ -151,10 +151,6 @@ def fit_moment_spline(
     max_evaluations
         Largest number of evaluations of gradient or density.
 
-    Returns
-    -------
-    MomentSpline
-
     Raises
     ------
     MomentMatchingError

@@ -200,10 +200,6 @@ def run_pilot(
     refuse_infinite
         Whether to raise if the evidence is infinite; it takes second derivatives.
 
-    Returns
-    -------
-    Pilot
-
     Raises
     ------
     NanDensityError

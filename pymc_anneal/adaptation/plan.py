@@ -121,10 +121,6 @@ def make_plan(
         Time of one step of one particle.
     budget_seconds
         Time for the whole run. Particles beyond the smallest number are cut first, then steps.
-
-    Returns
-    -------
-    Plan
     """
     wanted = int(np.ceil(steps * variance / planned_variance(particles, target_mcse)))
     planned = max(least_steps, wanted)

@@ -105,10 +105,6 @@ def find_inside(
     guide
         What leads there if so many draws do not suffice.
 
-    Returns
-    -------
-    Start
-
     Raises
     ------
     NanDensityError

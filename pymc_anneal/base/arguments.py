@@ -26,10 +26,6 @@ def resolve(
     *args
         Arguments of the constructor.
 
-    Returns
-    -------
-    object
-
     Raises
     ------
     ValueError

@@ -51,10 +51,6 @@ def required_group(data: object, name: str, made_by: str) -> xr.Dataset:
     made_by : str
         Function whose result has the group, for the message.
 
-    Returns
-    -------
-    xarray.Dataset
-
     Raises
     ------
     ValueError

@@ -20,10 +20,6 @@ def seed_sequence(random_seed: RandomSeed) -> np.random.SeedSequence:
         A seed sequence is copied without its count of spawned children, so that equal arguments
         give equal runs; a generator is advanced; None takes entropy from the operating system.
 
-    Returns
-    -------
-    SeedSequence
-
     Raises
     ------
     ValueError

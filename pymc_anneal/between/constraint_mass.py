@@ -72,10 +72,6 @@ def estimate_mass(
         Draws of the density.
     transition
         Moves the particles; its parameters that are None are tuned by a pilot.
-
-    Returns
-    -------
-    Mass
     """
     fitted, counted = split_draws(draws)
     slacks = _slacks(slack, fitted)

@@ -143,10 +143,6 @@ def run_from_draws(
     near
         The probe along the path, at the draws to fit to.
 
-    Returns
-    -------
-    RunFromDraws
-
     Raises
     ------
     NanDensityError

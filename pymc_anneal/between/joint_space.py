@@ -97,10 +97,6 @@ def join_models(first: CompiledModel, second: CompiledModel) -> JointSpace:
     first, second : CompiledModel
         Models without discrete variables.
 
-    Returns
-    -------
-    JointSpace
-
     Raises
     ------
     ValueError

@@ -75,10 +75,6 @@ def bar(
         Effective number of reverse draws, if they are not independent; it sets their share in the
         bridge. The estimate is consistent for any share.
 
-    Returns
-    -------
-    BridgeEstimate
-
     Raises
     ------
     ValueError
@@ -231,10 +227,6 @@ def both_directions(log_forward: np.ndarray, log_reverse: np.ndarray) -> BridgeE
         Log weights of forward runs, and of reverse runs in the forward sense. Consecutive reverse
         runs started at consecutive draws of a chain: their autocorrelation gives their effective
         number.
-
-    Returns
-    -------
-    BridgeEstimate
     """
     terms = bar(log_forward, log_reverse).reverse_terms
     return bar(log_forward, log_reverse, min(draws_ess(terms), float(log_reverse.size)))

@@ -134,10 +134,6 @@ def assess(
         Number of consecutive particles that were resampled together; see
         :func:`~pymc_anneal.evidence.ais.ais`. Above 1 the chains are not compared, because the
         error is already taken from the spread of the populations.
-
-    Returns
-    -------
-    Verdict
     """
     estimate = ais(log_weight, population_size)
     k = weight_pareto_k(population_means(log_weight, population_size))

@@ -138,10 +138,6 @@ def split(
         Number of particles from which on those taken off are replaced.
     max_evaluations : float
         Evaluations of the density after which no further level begins.
-
-    Returns
-    -------
-    Levels
     """
     rng = np.random.default_rng(seed)
     counted = _Counted(evaluate)

@@ -85,10 +85,6 @@ def mean_ratio(log_ratio: np.ndarray) -> MeanRatio:
     log_ratio : ndarray, shape (chains, draws)
         Log ratios at draws; -inf is a ratio of zero.
 
-    Returns
-    -------
-    MeanRatio
-
     Raises
     ------
     ValueError

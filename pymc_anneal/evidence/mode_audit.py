@@ -118,10 +118,6 @@ def audit_draws(
     log_evidence
         Estimate of the log evidence by the draws, in nats: where importance sampling with the
         mixture finds less, its modes have smaller shares.
-
-    Returns
-    -------
-    ModeAudit
     """
     member = membership(fitted.path, position, fitted.modes)
     own, drawn = normalised(fitted.log_ratio_draws), fitted.membership

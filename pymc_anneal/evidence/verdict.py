@@ -74,10 +74,6 @@ def verdict_from(
         Respects in which the estimate is not precise enough.
     shortfall : str
         Status if there are shortfalls and no doubts.
-
-    Returns
-    -------
-    Verdict
     """
     if doubts:
         return Verdict("do not trust", tuple(doubts))

@@ -91,10 +91,6 @@ def make_blocks(
         Seed of the run; one child is spawned for each block.
     rungs, resample, record_positions
         See :class:`Block`.
-
-    Returns
-    -------
-    list of Block
     """
     if isinstance(start, StartDraws):
         chains, starts = start.chains, _draw_starts(start, block_draws, seed)
@@ -210,10 +206,6 @@ def anneal(
         Default: threads of this process.
     store : BlockStore, optional
         See :func:`run_blocks`.
-
-    Returns
-    -------
-    AnnealedRun
 
     Raises
     ------

@@ -101,10 +101,6 @@ class Checkpoint:
             Everything that the bits of the run depend on, in words or hashes, by name. Without the
             key ``random_seed`` the run takes the seed in the file.
 
-        Returns
-        -------
-        StageLog
-
         Raises
         ------
         ValueError

@@ -310,10 +310,12 @@ class CompiledModel:
         where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
         terms = evaluate_each_term(self.model, self.split(position), self.freeze)
         culprits = [name for name, value in terms.items() if np.isnan(value).any()]
+        infinite = [name for name, value in values if np.isinf(value).any()]
+        cause = f"{infinite} overflow: some prior has mass beyond 1e308. " if infinite else ""
         return (
-            f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. A density "
-            "must be a number or -inf wherever the prior has mass: guard the expression, or "
-            "restrict the prior; `sample_ais(nan='reject')` counts NaN as zero likelihood."
+            f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. {cause}A "
+            "density must be a number or -inf wherever the prior has mass: guard the expression, "
+            "or restrict the prior; `sample_ais(nan='reject')` counts NaN as zero likelihood."
         )
 
 

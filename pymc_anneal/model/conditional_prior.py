@@ -82,10 +82,6 @@ def conditional_prior(compiled: CompiledModel, names: Sequence[str]) -> Conditio
     names : sequence of str
         The variables, in the model's order.
 
-    Returns
-    -------
-    ConditionalPrior
-
     Raises
     ------
     NotImplementedError

@@ -58,10 +58,6 @@ def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     inputs, outputs
         The graph. Shared variables are frozen at their present values.
 
-    Returns
-    -------
-    JaxGraph
-
     Raises
     ------
     NotImplementedError

@@ -91,10 +91,6 @@ def hear_witnesses(
         The estimate that came with the draws, in nats.
     level
         Probability of an objection to draws of the posterior.
-
-    Returns
-    -------
-    Hearing
     """
 
     def hear() -> Hearing:

@@ -135,10 +135,6 @@ def run_reverse(session: Session, forward: ForwardStages, start: ReverseStart) -
         The forward stages.
     start
         Draws of the target to start from.
-
-    Returns
-    -------
-    Reverse
     """
     seed_start, seed_run = session.seeds.reverse.spawn(2)
     log_reference = session.target.log_reference

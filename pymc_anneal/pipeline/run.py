@@ -210,10 +210,6 @@ def run_forward(session: Session, candidate: RunCandidate, transition: Transitio
         Reference and path; its pilot is used if it has one.
     transition
         The transition; its parameters that are None are tuned by the pilot.
-
-    Returns
-    -------
-    ForwardStages
     """
     settings, pilot = session.settings, candidate.pilot
     if pilot is None and pilot_required(settings, transition):

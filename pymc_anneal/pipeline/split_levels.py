@@ -45,10 +45,6 @@ def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun
         Settings, seeds.
     surveyed
         The run from the prior with the survey as its pilot.
-
-    Returns
-    -------
-    Levels or None
     """
     audit = session.settings.audit
     smooth = compiled.derivatives.order == SMOOTH and not likelihood_has_jumps(compiled.model)

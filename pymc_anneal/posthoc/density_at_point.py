@@ -96,10 +96,6 @@ def posterior_density_at(
     value : ndarray, shape (k,)
         The point.
 
-    Returns
-    -------
-    PointDensity
-
     Raises
     ------
     ValueError

@@ -121,10 +121,6 @@ def dataset(
         Names of the other dimensions of a variable. Default: ``x_dim_0``, ``x_dim_1``, ...
     attrs : mapping, optional
         Attributes of the dataset.
-
-    Returns
-    -------
-    xarray.Dataset
     """
     arrays = {name: np.asarray(value) for name, value in values.items()}
     shapes = {name: array.shape[len(leading) :] for name, array in arrays.items()}

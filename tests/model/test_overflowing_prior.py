@@ -62,6 +62,15 @@ def test_what_cannot_be_non_centred_is_refused_by_name() -> None:
         pma.compile_model(model)
 
 
+def test_a_density_that_is_not_a_number_where_a_variable_overflows() -> None:
+    with pm.Model() as model:
+        rate = pm.LogNormal("rate", 0, 100)
+        pm.Normal("y", rate - 2 * rate, 1, observed=1.0)
+    message = pma.compile_model(model).explain_nan(np.array([800.0]))
+    assert "['rate'] overflow: some prior has mass beyond 1e308." in message
+    assert "nan='reject'" in message
+
+
 @pytest.mark.slow
 def test_the_evidence_is_that_of_quadrature() -> None:
     def density(log_tau: float) -> float:
