@@ -11,6 +11,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
+from pymc.distributions.shape_utils import change_dist_size
 from scipy import stats
 
 import pymc_anneal as pma
@@ -143,3 +144,14 @@ def test_one_by_one_where_pymc_does_not_take_other_parameters() -> None:
     assert "one_by_one" in compiled._prior._sample.func.__name__
     draws = compiled.sample_prior(np.random.SeedSequence(6), BATCH)
     assert np.abs(draws[:, 1] / np.exp(draws[:, 0])).max() < 6
+
+
+def test_a_variable_that_keeps_its_parameters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pm.Model():
+        parent = scale()
+        x = pm.HalfStudentT("x", nu=3.0, sigma=parent, shape=5)
+    batched = {parent: change_dist_size(parent, (BATCH,), expand=True)}
+    assert prior_draws._rebuild(x, batched).eval().shape == (BATCH, 5)
+    monkeypatch.setattr(prior_draws, "change_dist_size", lambda _, size: change_dist_size(x, size))
+    with pytest.raises(NotImplementedError, match="parameters that it is given"):
+        prior_draws._rebuild(x, batched)
