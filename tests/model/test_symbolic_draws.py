@@ -100,6 +100,8 @@ def compiled_with(kind: str) -> pma.CompiledModel:
 
 def densities(compiled: pma.CompiledModel, draws: int) -> np.ndarray:
     x = compiled.sample_prior(np.random.SeedSequence(5), draws)
+    # Every entry has noise of its own.
+    assert all(len(np.unique(entry)) == draws for entry in x.T)
     return np.asarray(evaluate(compiled, x).log_prior)
 
 
