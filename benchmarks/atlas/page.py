@@ -25,7 +25,7 @@ SCRIPT = '<script src="_static/atlas.js"></script>\n'
 TITLES = {
     "z": "difference from the known value in joint errors",
     "bridge": "NUTS and a bridge on its draws",
-    "bridge_z": "difference from the bridge in joint errors",
+    "bridge_z": "difference from the bridge in joint errors, where that is trusted",
     "worst_mean": "posterior mean farthest from posteriordb's draws, in joint errors",
     "worst_sd": "standard deviation farthest from posteriordb's draws, in joint errors",
 }
@@ -133,6 +133,9 @@ def summary(rows: list[dict]) -> list[str]:
                 f"{np.abs(scores).max():.1f} joint errors, their standard deviation "
                 f"{np.sqrt(np.mean(scores**2)):.2f}."
             )
+    doubted = [r for r in ended if r["bridge"] != "" and r["bridge_verdict"] != "trust"]
+    if doubted:
+        found.append(f"{len(doubted)} further bridges are not trusted.")
     mean, sd = numbers(ended, "worst_mean"), numbers(ended, "worst_sd")
     if len(mean):
         found.append(
@@ -200,7 +203,7 @@ def known_entry(row: dict) -> dict:
 def run_entry(row: dict, on: dict) -> dict:
     diagnostics = {"evaluations": row["evaluations"], "verdict": row["verdict"]}
     if row["bridge"] != "":
-        diagnostics |= {"bridge": row["bridge"], "bridge_mcse": row["bridge_mcse"]}
+        diagnostics |= {k: row[k] for k in ("bridge", "bridge_mcse", "bridge_verdict")}
     return entry(
         row,
         row["log_evidence"],

@@ -80,7 +80,8 @@ def row_of(model: str, seed: int, records: list[dict]) -> dict:
     row |= {"bridge": bridge.get("log_evidence"), "bridge_seconds": bridge.get("seconds")}
     row |= {f"bridge_{k}": bridge.get(k) for k in ("mcse", "verdict")}
     row["z"] = score(row, "exact", "exact_error")
-    row["bridge_z"] = score(row, "bridge", "bridge_mcse")
+    if row["bridge_verdict"] == "trust":
+        row["bridge_z"] = score(row, "bridge", "bridge_mcse")
     for moment, (parameter, value) in cold.get("moments", {}).items():
         row |= {f"worst_{moment}": value, f"worst_{moment}_parameter": parameter}
     return {c: rounded(c, row.get(c)) for c in COLUMNS}

@@ -313,6 +313,16 @@ def test_the_page_shows_the_records() -> None:
     assert sum(f.stat().st_size for f in page.DOCS.iterdir()) < 400_000
 
 
+def test_a_bridge_that_is_not_trusted_is_no_second_method() -> None:
+    records = [
+        record("ais", "cold", -3.0),
+        record("bridge", "cold", -9.0, mcse=0.04, verdict="do not trust"),
+    ]
+    [row] = rows = table.rows_of(records)
+    assert (row["bridge"], row["bridge_z"]) == (-9.0, "")
+    assert "1 further bridges are not trusted." in page.summary(rows)
+
+
 def test_the_summary_counts_what_is_trusted_and_wrong() -> None:
     exact = stored.evidences()[NAME].value
     [text, *_] = page.summary(table.rows_of([record("ais", "cold", exact + 0.1)]))
