@@ -163,6 +163,8 @@ class TestPriorDraws:
                 "factor", n=2, eta=1 + rate if parent == "eta" else 2.0, sd_dist=scales
             )
         compiled = pma.compile_model(model)
+        how = "one_by_one" if parent == "eta" else "batch"
+        assert how in compiled._prior._sample.func.__name__
         draws = compiled.sample_prior(np.random.SeedSequence(12), 600)
         rate = np.exp(draws[:, 0])
         factor = compiled.constrain(draws)["factor"]
@@ -170,10 +172,20 @@ class TestPriorDraws:
         assert stats.kstest(u, "uniform").pvalue > 1e-6
 
 
-@pytest.mark.parametrize("name", ["normal", "lkj_cholesky"])
+def without_axis() -> pm.Model:
+    """Return a model whose graph has no axis of draws."""
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale", 1.0)
+        pm.CustomDist("x", scale, dist=lambda s, size: pm.Normal.dist(0.0, s, size=size))
+    return model
+
+
+@pytest.mark.parametrize("name", ["normal", "lkj_cholesky", "without_axis"])
 def test_threads_take_turns(name: str) -> None:
     """In batches, and for a graph without an axis of draws: the draws of a seed are its own."""
-    compiled = pma.compile_model(build(name))
+    compiled = pma.compile_model(without_axis() if name == "without_axis" else build(name))
+    how = "one_by_one" if name == "without_axis" else "batch"
+    assert how in compiled._prior._sample.func.__name__
     seeds = [np.random.SeedSequence(i) for i in range(8)]
     alone = [compiled.sample_prior(seed, 300) for seed in seeds]
     with ThreadPoolExecutor(4) as pool:
