@@ -32,11 +32,15 @@ from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.location_scale_transform import non_centred
-from pymc_anneal.model.log_densities import evaluate_each_term, log_term_graphs, translate_density
+from pymc_anneal.model.log_densities import (
+    describe_nan,
+    log_term_graphs,
+    translate_density,
+)
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.missing_values import integrate_missing
-from pymc_anneal.model.notes import list_notes
+from pymc_anneal.model.notes import IN_UNIT_SCALE, list_notes
 from pymc_anneal.model.pickling import pack
 from pymc_anneal.model.prior_draws import NotFiniteDrawError, PriorSampler
 from pymc_anneal.model.reject_nan import rejecting_nan
@@ -55,10 +59,6 @@ from pymc_anneal.model.without_dims import without_dims
 
 # Prior draws at which variables without a JAX form are tried.
 _TRIED = 8
-_OVERFLOW = (
-    "Draws of the prior overflow in the model's own coordinates: hierarchical variables are those "
-    "of unit scale, in which none does."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,11 @@ class CompiledModel:
     def taken_out(self) -> tuple[FreeVariable, ...]:
         """Variables summed or integrated out of the density, which is one of the others."""
         return ()
+
+    @property
+    def overflows(self) -> bool:
+        """Whether variables may be beyond 1e308."""
+        return self._prior.overflows
 
     @property
     def evaluations(self) -> int:
@@ -306,17 +311,8 @@ class CompiledModel:
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term is NaN at a vector, shape ``(d,)``, with the values of the variables."""
-        values = self.constrain(position[None]).items()
-        where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values)
-        terms = evaluate_each_term(self.model, self.split(position), self.freeze)
-        culprits = [name for name, value in terms.items() if np.isnan(value).any()]
-        infinite = [name for name, value in values if np.isinf(value).any()]
-        cause = f"{infinite} overflow: some prior has mass beyond 1e308. " if infinite else ""
-        return (
-            f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. {cause}A "
-            "density must be a number or -inf wherever the prior has mass: guard the expression, "
-            "or restrict the prior; `sample_ais(nan='reject')` counts NaN as zero likelihood."
-        )
+        values = self.constrain(position[None])
+        return describe_nan(self.model, self.split(position), values, self.freeze)
 
 
 def check_not_model(name: str, value: object) -> None:
@@ -369,14 +365,15 @@ def compile_model(model: pm.Model | None = None) -> CompiledModel:
         if other is None:
             raise
     compiled = _compile(other, fallbacks)
-    return replace(compiled, notes=(*compiled.notes, _OVERFLOW))
+    return replace(compiled, notes=(*compiled.notes, IN_UNIT_SCALE))
 
 
 def _compile(model: pm.Model, fallbacks: list[str]) -> CompiledModel:
     prior, seed = PriorSampler(model), np.random.SeedSequence(0)
     variables = locate_variables(model, prior(seed, 1))
     graphs = log_term_graphs(model)
-    density = translate_density(model, variables, graphs)
+    outputs = log_term_graphs(model, overflows=True) if prior.overflows else graphs
+    density = translate_density(model, variables, outputs)
     values = map_variables(model, variables, join_values(prior(seed, _TRIED), _TRIED))
     data = FrozenData.of(model)
     warn_of_omissions(model, values.left_out, data)
@@ -387,7 +384,10 @@ def _compile(model: pm.Model, fallbacks: list[str]) -> CompiledModel:
         log_terms=build_log_terms(density, variables, prior.log_mass),
         log_prior_mass=prior.log_mass,
         log_prior_mass_mcse=prior.log_mass_mcse,
-        notes=(*list_notes(model, prior.log_mass, prior.log_mass_mcse), *density.notes),
+        notes=(
+            *list_notes(model, prior.log_mass, prior.log_mass_mcse, prior.overflows),
+            *density.notes,
+        ),
         derivatives=density.derivatives,
         calls=density.calls,
         graphs=graphs,

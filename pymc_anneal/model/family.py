@@ -146,7 +146,7 @@ class ModelFamily:
     @cached_property
     def _log_terms(self) -> PicklableFunction:
         """Function of the log prior mass, the data and the unconstrained vector."""
-        graph = self._jaxify(log_term_graphs(self.compiled.model))
+        graph = self._jaxify(log_term_graphs(self.compiled.model, self.compiled.overflows))
         return PicklableFunction(partial(_evaluate_member, graph, self.compiled.variables))
 
     def _map_variables(self, arrays: Sequence[np.ndarray]) -> VariableMap:

@@ -19,6 +19,7 @@ import pymc as pm
 
 from jax.extend import core
 from pymc.distributions.timeseries import AutoRegressiveRV, RandomWalkRV
+from pymc.logprob.transforms import Transform
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import MvNormalRV, NormalRV
 
@@ -29,6 +30,7 @@ from pymc_anneal.model.degree import degrees
 from pymc_anneal.model.dependence import MOST_MASKS, dependences, flat_program
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jaxify import jaxify
+from pymc_anneal.model.location_scale_transform import LocationScale
 from pymc_anneal.model.log_densities import normalised_terms, sum_to_scalar
 from pymc_anneal.model.normal_block import (
     Blocks,
@@ -176,13 +178,17 @@ def _find(compiled: CompiledModel) -> IntegratedModel | None:
 
 
 def _candidates(compiled: CompiledModel) -> list[FreeVariable]:
-    """Return variables without a transform, if they are many and there are normal data."""
+    """Return variables that are plain or non-centred, if they are many and data are normal."""
     model = compiled.model
     # Of 32 bits, the digits of precisions and means would be too few.
     plain = [v for v in compiled.variables if v.dtype == "float64"]
-    found = [v for v in plain if model.rvs_to_transforms[model[v.name]] is None]
+    found = [v for v in plain if _is_linear(model.rvs_to_transforms[model[v.name]])]
     many = sum(v.stop - v.start for v in found) >= _fewest(compiled)
     return found if many and _normal_data(model) else []
+
+
+def _is_linear(transform: Transform | None) -> bool:
+    return transform is None or isinstance(transform, LocationScale)
 
 
 def _fewest(compiled: CompiledModel) -> int:

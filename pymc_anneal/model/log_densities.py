@@ -6,7 +6,8 @@ compiled PyTensor code (`callback.py`). Gradients of such code are PyTensor's; a
 leaves the model without gradients.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import jax
@@ -31,7 +32,7 @@ from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.operation_batching import batch_operations
 from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.unsupported import find_random_parameter
-from pymc_anneal.model.variables import FreeVariable, split_values
+from pymc_anneal.model.variables import HUGE, FreeVariable, split_values
 
 
 class Translation(NamedTuple):
@@ -53,8 +54,10 @@ class Translation(NamedTuple):
     calls: tuple[Calls, ...] = ()
 
 
-def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
+def log_term_graphs(model: pm.Model, overflows: bool = False) -> list[pt.TensorVariable]:
     """Return the graphs of log prior and log likelihood, two scalars in nats.
+
+    See `likelihood_graph` for variables that may overflow.
 
     Raises
     ------
@@ -62,28 +65,39 @@ def log_term_graphs(model: pm.Model) -> list[pt.TensorVariable]:
         A log density depends on a random variable that is not part of the model.
     """
     try:
-        prior, likelihood = prior_graph(model), sum_to_scalar(model.datalogp)
+        return [prior_graph(model, model.free_RVs), likelihood_graph(model, overflows)]
     except ValueError as error:
         if "Random variables detected" not in str(error):
             raise
         raise ValueError(find_random_parameter(model)) from error
-    return [
-        prior + missing_constants(model, model.free_RVs),
-        likelihood + missing_constants(model, model.observed_RVs),
-    ]
 
 
-def prior_graph(model: pm.Model) -> pt.TensorVariable:
-    """Return the graph of the log prior; that of non-centred entries without their parents.
+def prior_graph(model: pm.Model, rvs: Sequence[pt.TensorVariable]) -> pt.TensorVariable:
+    """Return the graph of the log prior of variables; that of non-centred ones without parents.
 
     By its transform it would be that of ``mu + sigma e``, with ``sigma`` cancelled: NaN where
     either overflows, and too few digits where ``mu`` is far larger than ``sigma``.
     """
-    standard = [rv for rv in model.free_RVs if is_standardised(rv, model.rvs_to_transforms[rv])]
-    others = [rv for rv in model.free_RVs if rv not in standard]
+    standard = [rv for rv in rvs if is_standardised(rv, model.rvs_to_transforms[rv])]
+    others = [rv for rv in rvs if rv not in standard]
     terms = [standard_logp(rv, model.rvs_to_values[rv]).sum() for rv in standard]
     total = sum_to_scalar(model.logp(vars=others)) if others else pt.constant(0.0)
-    return total + sum(map(sum_to_scalar, model.replace_rvs_by_values(terms)))
+    total = total + sum(map(sum_to_scalar, model.replace_rvs_by_values(terms)))
+    return total + missing_constants(model, rvs)
+
+
+def likelihood_graph(model: pm.Model, overflows: bool) -> pt.TensorVariable:
+    """Return the graph of the log likelihood, potentials included.
+
+    Where variables may overflow it is -inf if it is not a number and one of them is huge: the
+    predictor of coefficients beyond 1e308 is ``inf - inf``, and no data are as large.
+    """
+    total = sum_to_scalar(model.datalogp) + missing_constants(model, model.observed_RVs)
+    if not overflows:
+        return total
+    values = model.replace_rvs_by_values(model.free_RVs)
+    huge = reduce(pt.or_, [pt.any(pt.abs(value) > HUGE) for value in values])
+    return pt.switch(pt.isnan(total) & huge, -np.inf, total)
 
 
 def sum_to_scalar(term: pt.TensorVariable) -> pt.TensorVariable:
@@ -162,24 +176,14 @@ def evaluate_log_terms(
     x: jax.Array,
     data: Sequence[jax.Array] = (),
 ) -> LogTerms:
-    """Evaluate log prior and log likelihood at a vector.
+    """Evaluate log prior and log likelihood at a vector, shape ``(d,)``.
+
+    The graph is a function of data that are arguments, if any, and of the value variables; the
+    prior is normalised by ``log_mass``, the log prior mass in nats.
 
     A log prior of +inf counts as -inf. The density is infinite there at most on a null set, or only
     in floating point: that of an LKJ Cholesky factor is for standard deviations 1e8 apart, which
     Student-t references draw.
-
-    Parameters
-    ----------
-    graph
-        Function of the data, if any, and of the value variables.
-    variables
-        The free variables.
-    log_mass
-        Log prior mass, in nats, by which the prior is normalised.
-    x : Array, shape (d,)
-        Unconstrained values.
-    data
-        Data that are arguments of the graph.
     """
     with jax.enable_x64(True):
         log_prior, log_likelihood = graph(*data, *split_values(variables, x))
@@ -193,16 +197,16 @@ def normalised_terms(log_prior: jax.Array, log_likelihood: jax.Array, log_mass: 
     return LogTerms(log_prior, jnp.asarray(log_likelihood, jnp.float64))
 
 
-def evaluate_each_term(
+def describe_nan(
     model: pm.Model,
-    values: Sequence[np.ndarray],
+    point: Sequence[np.ndarray],
+    values: Mapping[str, np.ndarray],
     freeze: Callable[[Sequence[Variable]], list[Variable]],
-) -> dict[str, np.ndarray]:
-    """Evaluate the log density of each variable and potential at values of the free variables.
+) -> str:
+    """Say which term is NaN at a point, with the values of the variables there.
 
-    Data are those that `freeze` gives to graphs.
-
-    Runs in PyTensor's Python mode, which compiles nothing: the function is called once.
+    Data are those that `freeze` gives to graphs. PyTensor's Python mode compiles nothing: the
+    function is called once.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     function = pytensor.function(
@@ -211,4 +215,13 @@ def evaluate_each_term(
         mode=Mode("py", "fast_compile"),
         on_unused_input="ignore",
     )
-    return {v.name: np.asarray(x) for v, x in zip(terms, function(*values), strict=True)}
+    densities = zip(terms, function(*point), strict=True)
+    culprits = [v.name for v, density in densities if np.isnan(density).any()]
+    where = ", ".join(f"{k} = {np.array2string(v[0], precision=6)}" for k, v in values.items())
+    infinite = [name for name, value in values.items() if np.isinf(value).any()]
+    cause = f"{infinite} overflow: some prior has mass beyond 1e308. " if infinite else ""
+    return (
+        f"The log density is NaN in the term(s) {culprits or 'unknown'} at {where}. {cause}A "
+        "density must be a number or -inf wherever the prior has mass: guard the expression, "
+        "or restrict the prior; `sample_ais(nan='reject')` counts NaN as zero likelihood."
+    )

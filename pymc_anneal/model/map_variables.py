@@ -70,14 +70,7 @@ def map_variables(
 ) -> VariableMap:
     """Compile the variables and deterministics of a model.
 
-    Parameters
-    ----------
-    model
-        The model.
-    variables
-        Its free variables.
-    draws : ndarray, shape (n, d)
-        Unconstrained values at which variables without a JAX form are tried.
+    Those without a JAX form are tried at draws in the unconstrained space, shape ``(n, d)``.
     """
     unobserved = list(model.unobserved_RVs)
     outputs = dict(

@@ -6,18 +6,22 @@ from typing import TypeVar
 import pymc as pm
 
 from pymc_anneal.model.missing_values import ObservedPartRV
+from pymc_anneal.model.variables import HUGE
+
+IN_UNIT_SCALE = (
+    "Draws of the prior overflow in the model's own coordinates: hierarchical variables are those "
+    "of unit scale, in which none does."
+)
 
 _Found = TypeVar("_Found")
 
 
-def list_notes(model: pm.Model, log_mass: float, log_mass_mcse: float) -> list[str]:
+def list_notes(
+    model: pm.Model, log_mass: float, log_mass_mcse: float, overflows: bool
+) -> list[str]:
     """Return properties of a model that matter for the interpretation of a result.
 
-    Parameters
-    ----------
-    model : pymc.Model
-    log_mass, log_mass_mcse : float
-        Log of the prior mass on the space onto which the transforms map, and its error, in nats.
+    `log_mass` is the log of the prior mass on the space onto which the transforms map, in nats.
     """
     notes = []
     # A model that is made of functions has its likelihood as a potential; see `Target`.
@@ -35,6 +39,11 @@ def list_notes(model: pm.Model, log_mass: float, log_mass_mcse: float) -> list[s
             f"What is missing beside {', '.join(parts)} is integrated out exactly, and drawn given "
             "the other variables."
         )
+    if overflows:
+        notes.append(
+            f"The prior reaches beyond 1e308. Where a variable is beyond {HUGE:g} and the log "
+            "likelihood is not a number, the likelihood counts as zero."
+        )
     if log_mass != 0:
         notes.append(
             "A transform maps onto a part of the prior's support. The prior is normalised on "
@@ -45,16 +54,9 @@ def list_notes(model: pm.Model, log_mass: float, log_mass_mcse: float) -> list[s
 
 
 def or_noted(find: Callable[[], _Found], fallbacks: list[str], note: str) -> _Found | None:
-    """Return what is found in the graph or program of a model; None, with a note, if it cannot be.
+    """Return what is found in the graph or program of a model; None if it cannot be.
 
-    Parameters
-    ----------
-    find
-        The search.
-    fallbacks
-        Notes on what a run does without, to which this one is added.
-    note
-        A sentence with ``{}`` in the place of the error.
+    Then the note, a sentence with ``{}`` in the place of the error, is added to the fallbacks.
     """
     try:
         return find()

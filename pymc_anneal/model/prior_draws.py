@@ -39,6 +39,7 @@ from pymc_anneal.model.failed_draw import explain_failed_draw
 from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.seeded_draws import Compiled, call_seeded, compile_python
 from pymc_anneal.model.unconstrained_draws import PriorDraws, build_forward_graphs
+from pymc_anneal.model.variables import HUGE
 
 # Draws per evaluation of the graph. The draws of a seed depend on it.
 BATCH = 512
@@ -78,6 +79,8 @@ class PriorSampler:
         transforms.
     log_mass_mcse : float
         Monte Carlo standard error of `log_mass`; 0 if the mass is exact.
+    overflows : bool
+        Whether numbers beyond 1e308 have a part of the mass.
 
     Raises
     ------
@@ -93,7 +96,9 @@ class PriorSampler:
         self.log_mass, sortable = _find_exchangeable(model)
         self._sample = _compile(model, sortable)
         self.log_mass_mcse = 0.0
-        if not _accepted(self._draw(np.random.SeedSequence(0))).all():
+        batch = self._draw(np.random.SeedSequence(0))
+        self.overflows = any((np.abs(v) > HUGE).any() for v in batch.draws)
+        if not _accepted(batch).all():
             self._estimate_mass()
 
     def __call__(self, seed: np.random.SeedSequence, draws: int) -> list[np.ndarray]:

@@ -25,10 +25,9 @@ from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
-from pymc_anneal.model.log_densities import sum_to_scalar
+from pymc_anneal.model.log_densities import likelihood_graph, prior_graph
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.shared_program import SharedProgram
-from pymc_anneal.model.spatial import missing_constants
 from pymc_anneal.model.variables import FreeVariable
 
 # Draws in a batch of variables that are taken out.
@@ -174,16 +173,9 @@ def split_density(
     Its outputs are the log priors of the others and of what is taken out, and the log likelihood.
     """
     model, names = compiled.model, {v.name for v in taken}
-    groups = [
-        [rv for rv in model.free_RVs if rv.name not in names],
-        [rv for rv in model.free_RVs if rv.name in names],
-        [*model.observed_RVs, *model.potentials],
-    ]
-    outputs = [
-        sum_to_scalar(model.logp(vars=group) if group else 0.0)
-        + missing_constants(model, [v for v in group if v in model.basic_RVs])
-        for group in groups
-    ]
+    groups = [[rv for rv in model.free_RVs if (rv.name in names) is own] for own in (False, True)]
+    outputs = [prior_graph(model, group) for group in groups]
+    outputs.append(likelihood_graph(model, compiled.overflows))
     graph = jaxify(*checked_entry_by_entry(model.value_vars, compiled.freeze(outputs)))
     order = tuple(rv.name for rv in model.free_RVs)
     return PicklableFunction(partial(_evaluate, graph, order, tuple(taken), tuple(others)))

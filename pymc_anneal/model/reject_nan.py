@@ -20,15 +20,7 @@ from pymc_anneal.model.pickling import PicklableFunction
 
 
 def reject_nan(log_terms: Callable[[jax.Array], LogTerms], x: jax.Array) -> ScreenedTerms:
-    """Evaluate log prior and log likelihood at a vector, -inf and flagged in place of NaN.
-
-    Parameters
-    ----------
-    log_terms
-        As that of a compiled model.
-    x : Array, shape (d,)
-        Unconstrained values.
-    """
+    """Evaluate the log terms of a compiled model at a vector, -inf and flagged in place of NaN."""
     terms = log_terms(x)
     rejected = jnp.isnan(terms.log_likelihood)
     return ScreenedTerms(

@@ -91,14 +91,7 @@ def build_log_terms(
 ) -> Callable[[jax.Array], LogTerms]:
     """Return the log densities of a model as a function of the unconstrained vector.
 
-    Parameters
-    ----------
-    density
-        The graphs in JAX.
-    variables
-        The free variables.
-    log_mass
-        Log prior mass, in nats, by which the prior is normalised.
+    The prior is normalised by ``log_mass``, the log prior mass in nats.
     """
     function = PicklableFunction(partial(evaluate_log_terms, density.graph, variables, log_mass))
     if density.calls:

@@ -101,7 +101,9 @@ def _compile_for_new_data(
     model = compiled.model
     observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
     inputs = [value.type() for value in observed]
-    outputs = clone_replace(log_term_graphs(model), dict(zip(observed, inputs, strict=True)))
+    outputs = clone_replace(
+        log_term_graphs(model, compiled.overflows), dict(zip(observed, inputs, strict=True))
+    )
     graph = jaxify([*inputs, *model.value_vars], compiled.freeze(outputs))
 
     def log_terms(data: Sequence[jax.Array], x: jax.Array) -> LogTerms:

@@ -12,6 +12,10 @@ import pytensor.tensor as pt
 
 from pymc_anneal.model.discrete_support import Bounds, find_finite_support
 
+# Magnitude beyond which cubes overflow. Tails that reach 1e308 are powers of small exponents: with
+# 1e-6 of the mass beyond 1e308, 1 % lies beyond this one, and a batch of draws shows it.
+HUGE = np.float64(1e100)
+
 Array = TypeVar("Array", jax.Array, np.ndarray)
 
 

@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.integrate_out import integrate_out
 from pymc_anneal.model.prior_draws import NotFiniteDrawError
 
 Y = np.array([-1.0, 0.2, 0.5, 1.5])
@@ -69,6 +70,73 @@ def test_a_density_that_is_not_a_number_where_a_variable_overflows() -> None:
     message = pma.compile_model(model).explain_nan(np.array([800.0]))
     assert "['rate'] overflow: some prior has mass beyond 1e308." in message
     assert "nan='reject'" in message
+
+
+def regression(a: float, coefficients: int = 4) -> tuple[pm.Model, float]:
+    """Return a regression whose predictor may be inf - inf, and its log evidence."""
+    rng = np.random.default_rng(2)
+    x = np.column_stack([np.ones(30), rng.normal(size=(30, coefficients - 1))])
+    y = x @ rng.normal(size=coefficients) + 0.5 * rng.normal(size=30)
+    with pm.Model() as model:
+        variance = pm.InverseGamma("variance", a, a)
+        b = pm.Normal("b", 0, 100 * pm.math.sqrt(variance), shape=coefficients)
+        pm.Normal("y", x @ b, pm.math.sqrt(variance), observed=y)
+    law = stats.multivariate_t(np.zeros(30), np.eye(30) + 1e4 * x @ x.T, df=2 * a)
+    return model, float(law.logpdf(y))
+
+
+def test_the_likelihood_is_zero_where_a_predictor_is_not_a_number() -> None:
+    compiled = pma.compile_model(regression(0.01)[0])
+    (place,) = (v.start for v in compiled.variables if v.name == "variance")
+    x = np.ones((3, compiled.ndim)) * [1, -1, 1, -1, 1]
+    x[:, place] = 0.0, 600.0, 720.0  # 1, 1e260 and infinity
+    terms = jax.vmap(compiled.log_terms)(x)
+    assert np.isfinite(terms.log_prior).all()
+    assert np.isfinite(terms.log_likelihood[:2]).all()
+    assert terms.log_likelihood[2] == -np.inf
+    assert any("counts as zero" in note for note in compiled.notes)
+
+
+def test_other_likelihoods_that_are_not_numbers_stay_so() -> None:
+    with pm.Model() as model:
+        variance = pm.InverseGamma("variance", 0.01, 0.01)
+        x = pm.Normal("x")
+        pm.Normal("y", pm.math.log(x), pm.math.sqrt(variance), observed=0.5)
+    terms = jax.vmap(pma.compile_model(model).log_terms)(np.array([[1.0, 1.0], [1.0, -1.0]]))
+    assert np.isfinite(terms.log_likelihood[0])
+    assert np.isnan(terms.log_likelihood[1])
+
+
+def test_ordinary_priors_are_not_screened() -> None:
+    compiled = pma.compile_model(regression(1.0)[0])
+    assert not compiled.overflows
+    assert not any("counts as zero" in note for note in compiled.notes)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.01, 1.0])
+def test_coefficients_are_integrated_out_in_either_coordinates(a) -> None:
+    compiled = pma.compile_model(regression(a, coefficients=8)[0])
+    reduced = integrate_out(compiled)
+    assert [v.name for v in reduced.taken_out] == ["b"]
+    # Of the draws with 1e-3, a third are of variances beyond 1e308.
+    draws = compiled.sample_prior(np.random.SeedSequence(1), 400)
+    places = [v.start for v in compiled.variables if v.name == "variance"]
+    assert not np.isnan(jax.vmap(reduced.log_terms)(draws[:, places]).log_likelihood).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coefficients", [4, 12])
+@pytest.mark.parametrize("a", [1e-3, 1e-2])
+def test_the_evidence_of_a_regression_under_a_vague_variance(a, coefficients) -> None:
+    model, exact = regression(a, coefficients)
+    found = [
+        pma.log_evidence(pma.sample_ais(model=model, random_seed=seed, progressbar=False))
+        for seed in range(3)
+    ]
+    assert all(one.verdict.trusted for one in found)
+    assert all(one.mcse < 0.03 for one in found)
+    score = [(one.log_evidence - exact) / one.mcse for one in found]
+    assert np.abs(score).max() < 4
 
 
 @pytest.mark.slow
