@@ -71,6 +71,10 @@ def _group_names(data: object) -> list[str]:
     return list(data.groups()) if hasattr(data, "groups") else []
 
 
+# Weights that are equal to the largest one, from which on it is the end of their distribution.
+_AT_THE_END = 10
+
+
 def pareto_k(log_weight: np.ndarray) -> float:
     """Fit a generalised Pareto distribution to the largest weights and return its shape.
 
@@ -82,20 +86,30 @@ def pareto_k(log_weight: np.ndarray) -> float:
     Returns
     -------
     float
-        NaN if there are fewer than 25 weights, or if they are all equal; -inf if the largest ones,
-        to which it would be fitted, are: there is no tail.
+        NaN if there are fewer than 25 weights, or if all are equal; -inf if ten are the largest.
     """
     if len(log_weight) < 25 or np.ptp(log_weight) < 1e-8:
         return float("nan")
     tail = int(min(0.2 * len(log_weight), 3 * np.sqrt(len(log_weight))))  # ArviZ's, at most
-    if np.ptp(np.sort(log_weight)[-tail:]) < 1e-8:
+    ordered = np.sort(log_weight)
+    if np.ptp(ordered[-min(tail, _AT_THE_END) :]) < 1e-8:
         return float("-inf")
+    if ordered[-tail] == ordered[-tail - 1]:
+        log_weight = _spread_ties(ordered)
     with np.errstate(over="ignore"):  # of tails that are far from any Pareto distribution
         if _IS_TREE:
             from arviz_stats.base import array_stats
 
             return float(array_stats.psislw(-log_weight)[1])  # takes the negative of log weights
         return float(az.psislw(log_weight)[1])
+
+
+def _spread_ties(ordered: np.ndarray) -> np.ndarray:
+    """Spread equal numbers evenly down to the next lower one: no law fits a tail of ties."""
+    values, inverse, count = np.unique(ordered, return_inverse=True, return_counts=True)
+    above = np.cumsum(count)[inverse] - 1 - np.arange(len(ordered))
+    gap = np.diff(values, prepend=2 * values[0] - values[1])[inverse]
+    return np.asarray(ordered - gap * above / count[inverse])
 
 
 def draws_ess(values: np.ndarray) -> float:

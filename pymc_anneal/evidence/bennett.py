@@ -48,7 +48,7 @@ class BridgeEstimate(NamedTuple):
         reverse_ess, forward_ess : float, optional
             Effective numbers of draws. Default: that of the bridge, and the number of forward ones.
         """
-        f, r = self.forward_terms, self.reverse_terms
+        f, r = (terms / terms.max() for terms in (self.forward_terms, self.reverse_terms))
         n_reverse = self.reverse_ess if reverse_ess is None else reverse_ess
         n_forward = f.size if forward_ess is None else forward_ess
         relative = f.var() / (n_forward * f.mean() ** 2) + r.var() / (n_reverse * r.mean() ** 2)

@@ -36,12 +36,7 @@ _LINEAR_IN = {"div": 0, "triangular_solve": 1}
 def degrees(program: Any, inputs: Mapping[int, float]) -> Callable[[Any], float]:
     """Return the degree of each variable of a flat program, as a function.
 
-    Parameters
-    ----------
-    program
-        The result of `flat_program`.
-    inputs : dict of int to float
-        Degrees of inputs by their place; those of others are 0.
+    Those of inputs are given by their place; others are 0.
     """
     jaxpr = program.jaxpr
     found = dict[Any, float]({v: inputs.get(i, 0.0) for i, v in enumerate(jaxpr.invars)})

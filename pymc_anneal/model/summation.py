@@ -255,18 +255,9 @@ def _depends(summand: Summand, masks: dict[Any, Any], p: int) -> bool:
 def plan_summation(
     function: PicklableFunction, ndim: int, bounds: Bounds, most: float = _MOST_TERMS
 ) -> Summation:
-    """Plan a sum over discrete variables.
+    """Plan a sum over discrete variables ``z`` of a density of ``z`` and ``x``, of length `ndim`.
 
-    Parameters
-    ----------
-    function
-        The density of z and x.
-    ndim
-        Length of x.
-    bounds
-        Smallest and largest value of each entry of z.
-    most
-        Terms of all evaluations.
+    The bounds are the smallest and largest value of each entry of ``z``.
 
     Raises
     ------

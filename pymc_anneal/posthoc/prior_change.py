@@ -56,6 +56,10 @@ class PriorChange:
         found: np.ndarray = self.log_new(values) - self.log_old(values)
         return found
 
+    def share_above(self, log_ratio: float) -> float:
+        """Return the share of the new prior at which the log ratio is above a number."""
+        return float(np.mean(self.log_ratio(self.draw(_DRAWS)) > log_ratio))
+
     def check_support(self, name: str) -> None:
         """Raise `ValueError` if the new prior reaches beyond the support of the old one.
 

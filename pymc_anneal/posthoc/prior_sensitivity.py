@@ -5,7 +5,9 @@ For another prior ``p'`` of the same likelihood,
     Z' / Z = E[ p'(x) / p(x) ]    over the posterior of ``p``,
 
 an average that needs no evaluation of the likelihood. Its error follows from the ratios; their
-Pareto k says where the new posterior is too far from the draws (Gelman & Meng 1998, section 2).
+Pareto k says where the new posterior is too far from the draws (Gelman & Meng 1998, section 2). It
+does not where no draw has reached the tail of the ratios. So where these are uneven and the new
+prior goes beyond them, draws are moved on to the new posterior (`moved_to_prior.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +27,7 @@ from pymc_anneal.evidence.posterior_density import grouped_draws
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import as_compiled
+from pymc_anneal.posthoc.moved_to_prior import move_to_prior, obstacle_to_moves
 from pymc_anneal.posthoc.prior_change import PriorChange, change_data, change_distribution
 from pymc_anneal.results.compare_models import log_bayes_factor
 
@@ -97,9 +100,11 @@ def prior_sensitivity(
     rows = {}
     for name, label, change in _changes(compiled, priors):
         change.check_support(name)
-        rows[name, label] = mean_ratio(change.log_ratio(values).reshape(chains, -1))
+        log_ratio = change.log_ratio(values).reshape(chains, -1)
+        ratio, verdicts = _estimate(compiled, change, draws, log_ratio)
+        rows[name, label] = _row(ratio, {**of_draws, **verdicts})
     table = pd.DataFrame(
-        [_row(ratio, of_draws) for ratio in rows.values()],
+        list(rows.values()),
         index=pd.MultiIndex.from_tuples(list(rows), names=["variable", "prior"]),
     )
     return table if against is None else _against(table, idata, against)
@@ -143,11 +148,28 @@ def _labelled(wanted: Any) -> dict[Any, Any]:
     return dict(enumerate(wanted))
 
 
-def _row(ratio: MeanRatio, of_draws: Mapping[str, Verdict]) -> dict[str, Any]:
+def _estimate(
+    compiled: CompiledModel, change: PriorChange, draws: np.ndarray, log_ratio: np.ndarray
+) -> tuple[MeanRatio, dict[str, Verdict]]:
+    """Return the mean ratio, by further draws if these may not have reached its tail."""
+    found = mean_ratio(log_ratio)
+    unseen = change.share_above(log_ratio.max()) if found.pareto_k > -np.inf else 0.0
+    if not unseen:
+        return found, {"ratios": found.verdict(_REMEDY)}
+    obstacle = obstacle_to_moves(compiled, log_ratio.size)
+    if obstacle:
+        doubt = f"draws cannot be moved to where it has {unseen:.0%} of its mass: {obstacle}"
+    else:
+        found, doubt = move_to_prior(compiled, change, draws, log_ratio, np.random.SeedSequence(0))
+    verdicts = {"ratios": found.verdict(_REMEDY)}
+    if doubt:
+        verdicts["new prior"] = Verdict("do not trust", (f"{doubt}; {_REMEDY}",))
+    return found, verdicts
+
+
+def _row(ratio: MeanRatio, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     lower, upper = ratio.interval
-    verdict = ratio.verdict(_REMEDY)
-    if of_draws:
-        verdict = combined_verdict({**of_draws, "ratios": verdict})
+    verdict = combined_verdict(verdicts) if len(verdicts) > 1 else verdicts["ratios"]
     return {
         "log_ratio": ratio.log_mean,
         "mcse": ratio.mcse,

@@ -130,12 +130,25 @@ class TestParetoK:
 
     @pytest.mark.parametrize("n", [50, 99, 223, 224, 225, 226, 230, 400, 1001])
     def test_largest_weights_that_are_equal(self, n: int) -> None:
-        """ArviZ refuses a tail without a spread, and its tails have as many draws as these."""
+        """Ten of them are an end; ArviZ refuses a tail without a spread, of as many draws."""
         rest = np.random.default_rng(n).uniform(-5.0, -1.0, n)
         tail = int(min(n / 5, 3 * np.sqrt(n)))
-        for equal in range(tail - 2, tail + 3):
+        for equal in (*range(1, 13), *range(tail - 2, tail + 3)):
             k = weight_pareto_k(np.r_[np.zeros(equal), rest[equal:]])
-            assert k == -np.inf if equal >= tail else np.isfinite(k)
+            assert k == -np.inf if equal >= 10 else np.isfinite(k)
+
+    @pytest.mark.parametrize("slope", [0.3, np.log(3.0)])
+    def test_weights_on_a_lattice(self, slope: float) -> None:
+        """A power of a count has the tail of a density that is as wide; NaN was no doubt."""
+        rng = np.random.default_rng(7)
+        count = rng.poisson(4.0, 5000)
+        of_counts = weight_pareto_k(slope * count)
+        of_density = weight_pareto_k(slope * (count - rng.random(5000)))
+        assert of_counts == pytest.approx(of_density, abs=0.15)
+        assert (of_counts > 0.7) == (slope > 1)
+
+    def test_a_few_weights_above_equal_ones(self) -> None:
+        assert weight_pareto_k(np.r_[np.zeros(997), np.full(3, 9.0)]) > 0.7
 
 
 def test_median_and_robust_sd_of_normal_quantiles() -> None:

@@ -288,6 +288,49 @@ ROWS: Rows = [
         ],
     ),
     (
+        "posthoc/stretch_moves",
+        "tests/posthoc/test_stretch_moves.py",
+        [
+            ("(position.shape[1] - 1) * np.log(factor)", "position.shape[1] * np.log(factor)"),
+            ("+ proposed - value[own]", "+ value[own] - proposed"),
+            ("position[rng.choice(other, len(own))]", "position[rng.choice(own, len(own))]"),
+        ],
+    ),
+    (
+        "posthoc/moved_to_prior",
+        "tests/posthoc/test_moved_to_prior.py",
+        [
+            ("score > MAX_DISAGREEMENT", "score > np.inf"),
+            ("target.log_density(x) - old + change.log_new(values)", "target.log_density(x) + change.log_new(values)"),
+            ('return f"variable', 'return "" and f"variable'),
+            ("> _MOST_OPERATIONS", "> np.inf"),
+        ],
+    ),
+    (
+        "evidence/bridged_ratio",
+        "tests/evidence/test_bridged_ratio.py",
+        [
+            ("bridge.mcse(_independent(reverse), draws_ess(forward))", "bridge.mcse(reverse.size, draws_ess(forward))"),
+            ("for terms in (forward, reverse)),\n", "for terms in (forward,)),\n"),
+        ],
+    ),
+    (
+        "base/arviz_compat",
+        "tests/evidence/test_diagnostics.py",
+        [
+            ("gap * above / count[inverse]", "0 * above"),
+            ("min(tail, _AT_THE_END)", "tail"),
+        ],
+    ),
+    (
+        "posthoc/prior_sensitivity",
+        "tests/posthoc/test_moved_to_prior.py",
+        [
+            ("if not unseen:", "if True:"),
+            ("if doubt:", "if False:"),
+        ],
+    ),
+    (
         "posthoc/prior_sensitivity",
         "tests/posthoc/test_prior_sensitivity.py",
         [

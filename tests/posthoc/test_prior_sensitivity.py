@@ -88,7 +88,8 @@ class TestNormalMean:
     def test_a_prior_out_of_reach_is_not_trusted(self) -> None:
         far = pm.Normal.dist(30.0, 0.5)
         row = prior_sensitivity(draws(), {"mu": far}, model=normal_model()).iloc[0]
-        assert row["verdict"].startswith("do not trust: Pareto k of the ratios")
+        assert row["verdict"].startswith("do not trust: ratios: Pareto k of the ratios")
+        assert "no draw that was moved there is near to another" in row["verdict"]
         assert "run sample_ais with this prior" in row["verdict"]
 
     def test_draws_of_another_posterior_are_off(self) -> None:
