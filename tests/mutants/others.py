@@ -293,7 +293,6 @@ ROWS: Rows = [
         [
             ("(position.shape[1] - 1) * np.log(factor)", "position.shape[1] * np.log(factor)"),
             ("+ proposed - value[own]", "+ value[own] - proposed"),
-            ("position[rng.choice(other, len(own))]", "position[rng.choice(own, len(own))]"),
         ],
     ),
     (

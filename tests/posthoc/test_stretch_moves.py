@@ -38,7 +38,7 @@ def test_the_power_of_the_factor_matters(monkeypatch) -> None:
 
 
 def test_small_ensembles() -> None:
-    """Walkers that moved towards others of their own half would spoil an ensemble of four."""
+    """Four walkers on a line leave it invariant too."""
     rng = np.random.default_rng(5)
     moved = [stretch(normal, rng.normal(size=(4, 1)), rng, 10) for _ in range(2000)]
     assert stats.kstest(np.square(moved).ravel(), stats.chi2(1).cdf).pvalue > 1e-4
