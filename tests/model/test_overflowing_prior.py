@@ -113,7 +113,7 @@ def test_ordinary_priors_are_not_screened() -> None:
     assert not any("counts as zero" in note for note in compiled.notes)
 
 
-@pytest.mark.parametrize("a", [1e-3, 0.01, 1.0])
+@pytest.mark.parametrize("a", [1e-3, 1.0])
 def test_coefficients_are_integrated_out_in_either_coordinates(a) -> None:
     compiled = pma.compile_model(regression(a, coefficients=8)[0])
     reduced = integrate_out(compiled)

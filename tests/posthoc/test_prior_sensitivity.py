@@ -11,6 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.verdict import Verdict
+from pymc_anneal.posthoc import moved_to_prior
 from pymc_anneal.posthoc.prior_sensitivity import _against, prior_sensitivity
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.container import dataset
@@ -149,6 +150,11 @@ class TestHierarchy:
 
 class TestSupport:
     """The likelihood may be large where none of a few hundred draws of the new prior is."""
+
+    @pytest.fixture(autouse=True)
+    def few_sweeps(self, monkeypatch) -> None:
+        monkeypatch.setattr(moved_to_prior, "_SWEEPS", 6)
+        monkeypatch.setattr(moved_to_prior, "_TURNS", 1)
 
     @staticmethod
     def change(old, new) -> pd.DataFrame:
