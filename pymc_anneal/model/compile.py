@@ -32,11 +32,7 @@ from pymc_anneal.model.derivatives import Derivatives
 from pymc_anneal.model.frozen_data import FrozenData
 from pymc_anneal.model.host_calls import Calls
 from pymc_anneal.model.location_scale_transform import non_centred
-from pymc_anneal.model.log_densities import (
-    describe_nan,
-    log_term_graphs,
-    translate_density,
-)
+from pymc_anneal.model.log_densities import describe_nan, log_term_graphs, translate_density
 from pymc_anneal.model.map_rows import RowFunction, map_positions, map_transforms
 from pymc_anneal.model.map_variables import VariableMap, map_variables, warn_of_omissions
 from pymc_anneal.model.missing_values import integrate_missing

@@ -37,7 +37,7 @@ _SWEEPS, _COORDINATES, _TURNS = 400, 25, 4
 _TIMES = 3
 # Standard errors within which the two samples tell the same: a turn more than is needed in a third.
 _AGREED = 1.0
-# Operations of all evaluations: half a minute.
+# Operations of the first turn: half a minute. All turns together take fifteen times as many.
 _MOST_OPERATIONS = 2e10
 # Log density of the old prior beyond which 1e-6 of it is lost when it is taken out of a sum.
 _LARGE = 1e10

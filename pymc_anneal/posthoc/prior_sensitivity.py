@@ -63,9 +63,10 @@ def prior_sensitivity(
     pandas.DataFrame
         Indexed by ``variable`` and ``prior``, a label or value: ``log_ratio``, the log evidence
         with this prior minus that with the model's, its ``mcse`` and 95 % interval ``lower`` and
-        ``upper``, the effective sample size ``ess`` and ``pareto_k`` of the ratios, and the
-        ``verdict`` as text. With `against` also ``log_bayes_factor`` with ``_mcse``, ``_lower`` and
-        ``_upper``. Everything logarithmic is in nats.
+        ``upper``, the effective sample size ``ess`` and ``pareto_k`` of the ratios, or of the terms
+        of a bridge where draws were moved on to the new posterior, and the ``verdict`` as text.
+        With `against` also ``log_bayes_factor`` with ``_mcse``, ``_lower`` and ``_upper``.
+        Everything logarithmic is in nats.
 
     Raises
     ------
@@ -85,7 +86,8 @@ def prior_sensitivity(
 
     References
     ----------
-    Gelman & Meng (1998), Simulating normalizing constants, eq. 3.
+    Gelman & Meng (1998), Simulating normalizing constants, eq. 3. Goodman & Weare (2010), Ensemble
+    samplers with affine invariance.
 
     Examples
     --------
