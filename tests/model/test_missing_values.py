@@ -3,6 +3,7 @@
 import warnings
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.base.double_precision import double_precision
+from pymc_anneal.model.compile import CompiledModel
 
 RNG = np.random.default_rng(3)
 # Gaps of one, two and no value in a row, and of two values side by side.
@@ -93,34 +95,35 @@ def _condition(joint: Joint, s: float) -> tuple[float, np.ndarray, np.ndarray]:
     )
 
 
+@cache
+def _compile(name: str) -> CompiledModel:
+    return pma.compile_model(_build(JOINTS[name]))
+
+
 @pytest.fixture(params=JOINTS)
-def joint(request: pytest.FixtureRequest) -> Joint:
-    return JOINTS[request.param]
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @double_precision
-def test_density_of_the_observed_values(joint: Joint) -> None:
-    compiled = pma.compile_model(_build(joint))
+def test_density_of_the_observed_values_and_its_derivative(name: str) -> None:
+    joint, compiled = JOINTS[name], _compile(name)
     assert [v.name for v in compiled.variables] == ["s"]
-    for s in (0.3, 1.0, 4.0):
-        found = compiled.log_terms(jax.numpy.log(jax.numpy.array([s])))
-        assert found.log_likelihood == pytest.approx(_condition(joint, s)[0], rel=1e-10)
+    density = jax.value_and_grad(lambda x: compiled.log_terms(x).log_likelihood)
+    s, factor = np.array([0.3, 1.0, 4.0]), np.exp(1e-5)
+    values, slopes = jax.jit(jax.vmap(density))(np.log(s)[:, None])
+    for one, value, slope in zip(s, values, slopes[:, 0], strict=True):
+        assert value == pytest.approx(_condition(joint, one)[0], rel=1e-10)
+        above, below = (_condition(joint, x)[0] for x in (one * factor, one / factor))
+        assert slope == pytest.approx((above - below) / 2e-5, rel=1e-5)
 
 
-@double_precision
-def test_derivatives_are_those_of_the_density(joint: Joint) -> None:
-    compiled = pma.compile_model(_build(joint))
-    slope = jax.grad(lambda x: compiled.log_terms(x).log_likelihood)(jax.numpy.zeros(1))[0]
-    above, below = (_condition(joint, np.exp(h))[0] for h in (1e-5, -1e-5))
-    assert slope == pytest.approx((above - below) / 2e-5, rel=1e-5)
+def test_graphs_with_more_than_arrays_are_searched_for_branches(name: str) -> None:
+    assert not _compile(name).branches.terms
 
 
-def test_graphs_with_more_than_arrays_are_searched_for_branches(joint: Joint) -> None:
-    assert not pma.compile_model(_build(joint)).branches.terms
-
-
-def test_draws_are_those_of_the_conditional_distribution(joint: Joint) -> None:
-    compiled = pma.compile_model(_build(joint))
+def test_draws_are_those_of_the_conditional_distribution(name: str) -> None:
+    joint, compiled = JOINTS[name], _compile(name)
     # Nearly the same scale, since the same position gives the same draw.
     found = compiled.constrain(np.log(1.5) + 1e-9 * np.arange(4000)[:, None])
     _, mean, covariance = _condition(joint, 1.5)
