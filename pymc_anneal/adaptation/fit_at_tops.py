@@ -78,6 +78,10 @@ _MAX_DIMENSIONS = 100
 # regression and a mixture of two normals that 512 draws and k <= 0.7 let pass, 2 and 7 ended
 # untrusted with k above 0.7; an estimate from 2,048 has a standard deviation of 0.12.
 _LIGHT, _MOST_TAILS = 0.4, 2
+# Largest weight, in units of the mean one, of a tail that proposals from the mixture may leave. By
+# six steps of two proposals 26 of 26 runs from such mixtures, of eight schools, a hidden Markov
+# model, varying slopes and a recapture, had a k of at most 0.6; where it was 9, 1 of 4 had not.
+_BOUNDED = 6.0
 # Discrepancy of a fit that is near: of its draws, 37 % are effective. Discrepancy of one that
 # components for its tails may bring there.
 NEAR, _FAR = 1.0, 3.0
@@ -206,13 +210,15 @@ def _tops_at(
     order = [i for i in np.argsort(-value) if np.isfinite(value[i])]
     tops, astray = list[Peak](), 0
     for i in order:
-        if any(_is_at(top, end[i]) for top in tops):
+        # No farther from a top than draws of its normal density are.
+        if any(np.square(_standardised(top, end[i : i + 1])).sum() < end.shape[1] for top in tops):
             continue
         scale = _scale_at(target, end[i], spread)
         if scale is None:
             astray += 1
         else:
-            tops.append(_peak(end[i], float(value[i]), scale))
+            normal = GaussianReference(end[i], scale)
+            tops.append(Peak(normal, float(value[i] - normal.log_density(end[i : i + 1])[0])))
         if len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order):
             return []
     return tops
@@ -237,17 +243,6 @@ def _scale_at(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.
             return scale
         spread = own
     return None
-
-
-def _peak(top: np.ndarray, value: float, scale: np.ndarray) -> Peak:
-    normal = GaussianReference(top, scale)
-    return Peak(normal, value - float(normal.log_density(top[None])[0]))
-
-
-def _is_at(top: Peak, position: np.ndarray) -> bool:
-    """Whether a position is no farther from a top than draws of its normal density are."""
-    (z,) = _standardised(top, position[None])
-    return bool(z @ z < len(position))
 
 
 def _standardised(top: Peak, position: np.ndarray) -> np.ndarray:
@@ -314,7 +309,7 @@ def _located(target: TargetDensity, particles: np.ndarray, tops: Sequence[Peak])
 def _with_light_tails(
     fitter: MixtureFitter, found: FittedReference, seed: np.random.SeedSequence, draws: int
 ) -> FittedReference | None:
-    """Return a fit whose weights have a light tail, by many draws; None if no component helps.
+    """Return a fit whose weights have a light tail, by many draws, or else no large one, or None.
 
     A further component has the moments of the draws under their squared weights, whose sum is the
     variance (Cappe et al. 2008, section 4), widened by the scale of the largest mode.
@@ -323,18 +318,31 @@ def _with_light_tails(
         return None
     many = replace(fitter, draws=draws)
     seed_many, *seeds = seed.spawn(1 + _MOST_TAILS)
-    found = many.measure(found.path, found.modes, seed_many)
+    tried = [many.measure(found.path, found.modes, seed_many)]
     for own in seeds:
-        if weight_pareto_k(found.log_ratio_draws) <= _LIGHT:
-            return found
+        if has_light_tail(tried[-1]):
+            return tried[-1]
         seed_draws, seed_fit = own.spawn(2)
-        x = draw_start(found.path, fitter.draw_prior)(seed_draws, draws)
-        log_weight = log_ratio(found.path, x, fitter.target.evaluate_draws(x))
-        mixture = _mixture_of(found)
+        x = draw_start(tried[-1].path, fitter.draw_prior)(seed_draws, draws)
+        log_weight = log_ratio(tried[-1].path, x, fitter.target.evaluate_draws(x))
+        mixture = _mixture_of(tried[-1])
         normal = _moments(x, normalised(2 * log_weight), mixture.normals[0])
         wider = with_component(mixture, normal, len(mixture.mean))
-        found = many.fit(wider, seed_fit, found.modes)
-    return found if weight_pareto_k(found.log_ratio_draws) <= _LIGHT else None
+        tried.append(many.fit(wider, seed_fit, found.modes))
+    if has_light_tail(tried[-1]):
+        return tried[-1]
+    best = min(tried, key=_largest_weight)
+    return best if _largest_weight(best) <= _BOUNDED else None
+
+
+def has_light_tail(found: FittedReference) -> bool:
+    """Whether the weights of the draws of a fit have a light tail."""
+    return weight_pareto_k(found.log_ratio_draws) <= _LIGHT
+
+
+def _largest_weight(found: FittedReference) -> float:
+    """Return the largest weight of the draws of a fit, in units of the mean one."""
+    return float(1 / np.exp(found.log_ratio_draws - found.log_ratio_draws.max()).mean())
 
 
 def _moments(draws: np.ndarray, weight: np.ndarray, mode: GaussianReference) -> GaussianReference:

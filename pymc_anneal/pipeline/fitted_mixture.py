@@ -60,8 +60,8 @@ _PRICE_OF_UNMET = ((1e-3, 4.0), (0.05, 100.0))
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long: with
 # proposals, 6,000 evaluations after 80,000, 1 of 24 runs of a horseshoe missed the wanted error.
 _BY_PROPOSALS = 1.0
-# Share of the particles that may stay where they are, on average: so many proposals are made.
-_STAY = 0.05
+# Proposals of a step. The steps (`trial.py`) are more, and each move of a particle halves the tail.
+_PROPOSALS = 2
 # What speaks against a mixture of some of the modes.
 _INCOMPLETE = "the search for modes took its share of the run from the prior and went on"
 # Evaluations of a search that goes on finding modes, and of the pilot from a mixture, as a share of
@@ -115,8 +115,8 @@ def choose_mixture(
     if fitted.discrepancy <= NEAR:
         near = compiled.costly and fitted.discrepancy <= _BY_PROPOSALS
         long = near and session.settings.free_transition and _is_long(session, pilot, fitted)
-        found = _pilot_by_proposals(pilot, fitted) if long else pilot_of_fit(pilot, fitted)
-        return Choice(mixture.with_pilot(found), {})
+        found = pilot_of_fit(pilot, fitted)
+        return Choice(mixture.with_pilot(by_proposals(found, fitted) if long else found), {})
     budget = np.inf if insist else price * _budget(session, surveyed)
     try:
         found = session.short_pilot(mixture, transition, seed_pilot, len(pilot.position), budget)
@@ -264,19 +264,8 @@ def pilot_of_fit(survey: Pilot, fitted: FittedReference) -> Pilot:
     )
 
 
-@double_precision
-def _pilot_by_proposals(survey: Pilot, fitted: FittedReference) -> Pilot:
-    """Return what a pilot from the mixture would find with proposals from it as transitions."""
-    found = pilot_of_fit(survey, fitted)
-    at_target, at_draws = fitted.log_ratio_particles, fitted.log_ratio_draws
-    log_accept = np.minimum(at_draws[: len(at_target)] - at_target, 0.0)
-    rejected = np.clip(1 - np.exp(log_accept).mean(), _STAY, 1 - _STAY)
-    count = int(np.ceil(np.log(_STAY) / np.log(rejected)))
-    every = np.ones(len(found.discrepancy))
-    return replace(
-        found,
-        transition=IndependenceMetropolis(mixture_of(fitted.path), np.asarray(count)),
-        tau=every,
-        cost=count * every,
-        accept_rate=(1 - rejected) * every,
-    )
+def by_proposals(pilot: Pilot, fitted: FittedReference) -> Pilot:
+    """Return a pilot with proposals from a mixture that is near as moves, in place of its own."""
+    every = np.ones(len(pilot.discrepancy))
+    proposals = IndependenceMetropolis(mixture_of(fitted.path), np.asarray(_PROPOSALS))
+    return replace(pilot, transition=proposals, tau=every, cost=_PROPOSALS * every)

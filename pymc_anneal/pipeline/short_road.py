@@ -3,8 +3,10 @@
     climbs from the prior  ->  mixture at their tops  ->  importance sampling
 
 About half of what people fit is a simple posterior (`adaptation/fit_at_tops.py`): a few thousand
-evaluations fit a mixture to it, and the run takes one step and no move. So neither survey nor
-transitions are compiled. Any other posterior is surveyed.
+evaluations fit a mixture to it, and the run takes one step and no move. Where the weights have a
+tail, though none is large, it takes a few steps, with proposals from the mixture as moves: they
+visit many draws of it on their way, and the weights are means of as many. So neither survey nor
+gradients of moves are compiled. Any other posterior is surveyed.
 """
 
 from dataclasses import replace
@@ -12,13 +14,14 @@ from functools import partial
 
 import numpy as np
 
-from pymc_anneal.adaptation.fit_at_tops import fit_at_tops
+from pymc_anneal.adaptation.fit_at_tops import fit_at_tops, has_light_tail
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.location_scale import location_scale_model
 from pymc_anneal.model.log_concavity import is_log_concave_model
 from pymc_anneal.model.parents import likelihood_has_jumps
+from pymc_anneal.pipeline.fitted_mixture import by_proposals
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.start import Request, Start
@@ -62,9 +65,9 @@ def is_open(settings: Settings, request: Request) -> bool:
 
 
 def _pilot(fitted: FittedReference) -> Pilot:
-    """Return what a pilot of one step and no move finds."""
+    """Return what a pilot finds: of one step and no move, or of several with proposals."""
     one = np.ones(1)
-    return Pilot(
+    found = Pilot(
         betas=np.array([0.0, 1.0]),
         discrepancy=fitted.discrepancy * one,
         log_reference_mass=fitted.log_reference_mass,
@@ -76,3 +79,4 @@ def _pilot(fitted: FittedReference) -> Pilot:
         position=fitted.centres[:0],
         ancestor=np.zeros(0, dtype=int),
     )
+    return found if has_light_tail(fitted) else by_proposals(found, fitted)

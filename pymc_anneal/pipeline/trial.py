@@ -49,6 +49,9 @@ _WITHOUT_COPIES, _LARGEST_POOL = 0.95, 4.0
 # Variance of the log weights of a run from a fitted reference below which a longer one gains
 # nothing.
 _LEAST_VARIANCE = 0.05
+# Steps with proposals from the reference as moves. Of eight schools, they leave no weight above
+# twice the mean in 8 of 8 runs, where one step leaves a Pareto k of 0.5 to 1.3.
+_STEPS_WITH_PROPOSALS = 6
 
 
 def plan_run(
@@ -94,11 +97,11 @@ def _plan_from_fit(session: Session, candidate: RunCandidate, pilot: Pilot) -> P
     spent = session.meter.evaluations_of_density
     particles = session.settings.draws * session.settings.chains
     single = candidate.one_step_variance
-    # Proposals from the reference do not leave its tails: further steps would gain little.
-    proposed = isinstance(pilot.transition, IndependenceMetropolis)
-    least = NEAR_VARIANCE if proposed else _LEAST_VARIANCE
-    bounds = single / NEAR_VARIANCE, single / least
+    bounds = single / NEAR_VARIANCE, single / _LEAST_VARIANCE
     steps = np.clip(RUN_SHARE * spent / (particles * float(pilot.cost[-1])), *bounds)
+    # Proposals from the reference leave its tails in a few steps, and more would gain little.
+    if isinstance(pilot.transition, IndependenceMetropolis):
+        steps = _STEPS_WITH_PROPOSALS
     plan = _make_plan(session, pilot, variance=single, steps=1, seconds=0.0)
     wanted = max(plan.steps, int(np.ceil(steps)))
     seconds = _step_seconds(session, pilot) * plan.particles

@@ -1,6 +1,6 @@
 """Mixtures fitted at the tops of climbs from the prior."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from pymc_anneal.adaptation import fit_at_tops as module
 from pymc_anneal.adaptation import fit_mixture, target_density
 from pymc_anneal.adaptation.fit_at_tops import (
     _is_near,
+    _largest_weight,
     _mixture_of,
     _scale_at,
     _with_light_tails,
@@ -177,10 +178,10 @@ class TestFit:
         assert 3 * found.evaluations < plain.evaluations
 
     @pytest.mark.parametrize(
-        ("tails", "further"), [([0.4], 0), ([0.6, 0.3], 1), ([0.6, 0.5, 0.1], 2), ([0.6] * 3, None)]
+        ("tails", "further"), [([0.4], 0), ([0.6, 0.3], 1), ([0.6, 0.5, 0.1], 2)]
     )
     def test_components_are_added_until_the_tail_is_light(
-        self, tails: list[float], further: int | None, monkeypatch: pytest.MonkeyPatch
+        self, tails: list[float], further: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
         found, left = fit(skewed).fitted, iter(tails)
@@ -188,12 +189,33 @@ class TestFit:
         monkeypatch.setattr(module, "weight_pareto_k", lambda log_weight: next(left))
         light = _with_light_tails(fitter, found, np.random.SeedSequence(2), 2048)
         assert next(left, None) is None
-        if further is None:
-            assert light is None
+        before, after = (len(_mixture_of(fit_).mean) for fit_ in (found, light))
+        assert after == before + further
+        assert len(light.log_ratio_draws) == 2048
+
+    @pytest.mark.parametrize(("largest", "even"), [((9.0, 5.0, 7.0), 1), ((9.0, 7.0, 6.5), None)])
+    def test_without_a_light_tail_the_most_even_is_taken(
+        self, largest: tuple[float, ...], even: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Proposals leave a tail of which no weight is large."""
+        target = TargetDensity(pma.GeometricPath(terms(skewed)), 32)
+        found = fit(skewed).fitted
+        fitter = MixtureFitter(target, draw_prior(np.random.SeedSequence(1), 80), draw_prior, 0, 64)
+        monkeypatch.setattr(module, "weight_pareto_k", lambda log_weight: 0.6)
+        before = len(_mixture_of(found).mean)
+        monkeypatch.setattr(
+            module, "_largest_weight", lambda fit_: largest[len(_mixture_of(fit_).mean) - before]
+        )
+        tried = _with_light_tails(fitter, found, np.random.SeedSequence(2), 2048)
+        if even is None:
+            assert tried is None
         else:
-            before, after = (len(_mixture_of(fit_).mean) for fit_ in (found, light))
-            assert after == before + further
-            assert len(light.log_ratio_draws) == 2048
+            assert len(_mixture_of(tried).mean) == before + even
+
+    def test_largest_weight_by_hand(self) -> None:
+        log_weight = np.array([0.0, np.log(2), np.log(3), -np.inf, np.log(4)])
+        found = replace(fit(skewed).fitted, log_ratio_draws=log_weight - 900)
+        assert _largest_weight(found) == pytest.approx(2)
 
     def test_all_evaluations_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         spent: list[int] = []

@@ -6,9 +6,12 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from scipy import stats
+from scipy import integrate, stats
 
 import pymc_anneal as pma
+
+from pymc_anneal.adaptation import fit_at_tops
+from pymc_anneal.pipeline import short_road
 
 ROWS, SD, PRIOR_SD = 30, 0.7, 2.0
 X = np.random.default_rng(4).standard_normal((ROWS, 3))
@@ -66,6 +69,45 @@ def test_more_particles_for_a_smaller_error() -> None:
     found = pma.log_evidence(run(gamma_poisson(), target_mcse=0.002))
     assert found.mcse < 0.003
     assert found.verdict.trusted
+
+
+def spread_of_schools() -> tuple[pm.Model, float]:
+    """Return a model of a spread whose posterior falls off like a power, and its evidence."""
+    effect, error = np.array([28.0, 8, -3, 7, -1, 1, 18, 12]) - 8, np.array([15.0, 10, 16, 11, 9])
+    error = np.append(error, [11.0, 10, 18])
+    with pm.Model() as model:
+        spread = pm.HalfCauchy("spread", 5.0)
+        pm.Normal("y", 0.0, pm.math.sqrt(spread**2 + error**2), observed=effect)
+
+    def density(spread: float) -> float:
+        likelihood = stats.norm.pdf(effect, 0, np.sqrt(spread**2 + error**2)).prod()
+        return float(likelihood * stats.halfcauchy.pdf(spread, scale=5))
+
+    total, _ = integrate.quad(density, 0, np.inf, epsabs=0, epsrel=1e-10)
+    return model, float(np.log(total))
+
+
+def test_proposals_leave_a_tail_without_large_weights() -> None:
+    model, exact = spread_of_schools()
+    idata = run(model, seed=3)
+    found = pma.log_evidence(idata)
+    assert idata["evidence"].attrs["transition"].startswith("IndependenceMetropolis")
+    assert not stages(idata) & {"Survey", "Pilot"}
+    assert found.verdict.trusted
+    assert found.mcse < 0.01
+    assert abs(found.log_evidence - exact) < 4 * found.mcse
+    draws = idata["posterior"]["spread"].values.ravel()
+    assert len(np.unique(draws)) > 0.8 * draws.size
+
+
+def test_a_step_without_moves_leaves_the_tail_in_the_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(short_road, "has_light_tail", lambda fitted: True)
+    monkeypatch.setattr(fit_at_tops, "has_light_tail", lambda fitted: True)
+    model, _ = spread_of_schools()
+    found = [pma.log_evidence(run(model, seed=seed, warnings=False)) for seed in (1, 2, 3)]
+    assert max(one.pareto_k for one in found) > 0.7
 
 
 @pytest.mark.parametrize(
