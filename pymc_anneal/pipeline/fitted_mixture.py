@@ -60,7 +60,7 @@ _PRICE_OF_UNMET = ((1e-3, 4.0), (0.05, 100.0))
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long: with
 # proposals, 6,000 evaluations after 80,000, 1 of 24 runs of a horseshoe missed the wanted error.
 _BY_PROPOSALS = 1.0
-# Proposals of a step. The steps (`trial.py`) are more, and each move of a particle halves the tail.
+# Proposals of a step, of which `trial.py` takes six: near to them a density accepts more than half.
 _PROPOSALS = 2
 # What speaks against a mixture of some of the modes.
 _INCOMPLETE = "the search for modes took its share of the run from the prior and went on"
