@@ -45,7 +45,7 @@ from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import NanDensityError
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.evidence.diagnostics import weight_pareto_k
+from pymc_anneal.evidence.diagnostics import largest_weight, weight_pareto_k
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
 from pymc_anneal.paths.mixture_reference import Sampler
@@ -331,18 +331,13 @@ def _with_light_tails(
         tried.append(many.fit(wider, seed_fit, found.modes))
     if has_light_tail(tried[-1]):
         return tried[-1]
-    best = min(tried, key=_largest_weight)
-    return best if _largest_weight(best) <= _BOUNDED else None
+    best = min(tried, key=lambda fit: largest_weight(fit.log_ratio_draws))
+    return best if largest_weight(best.log_ratio_draws) <= _BOUNDED else None
 
 
 def has_light_tail(found: FittedReference) -> bool:
     """Whether the weights of the draws of a fit have a light tail."""
     return weight_pareto_k(found.log_ratio_draws) <= _LIGHT
-
-
-def _largest_weight(found: FittedReference) -> float:
-    """Return the largest weight of the draws of a fit, in units of the mean one."""
-    return float(1 / np.exp(found.log_ratio_draws - found.log_ratio_draws.max()).mean())
 
 
 def _moments(draws: np.ndarray, weight: np.ndarray, mode: GaussianReference) -> GaussianReference:

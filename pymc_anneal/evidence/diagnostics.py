@@ -49,8 +49,12 @@ def weight_pareto_k(log_weight: np.ndarray) -> float:
     finite = np.ravel(log_weight)[np.isfinite(np.ravel(log_weight))]
     if not finite.size:
         return pareto_k(finite)
-    mean = np.exp(finite - finite.max()).mean()
-    return -np.inf if mean >= 1 / _EVEN_WEIGHTS else pareto_k(np.sort(finite))
+    return -np.inf if largest_weight(finite) <= _EVEN_WEIGHTS else pareto_k(np.sort(finite))
+
+
+def largest_weight(log_weight: np.ndarray) -> float:
+    """Return the largest weight in units of the mean one."""
+    return float(1 / np.exp(log_weight - log_weight.max()).mean())
 
 
 def log_weight_variance(log_weight: np.ndarray) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais, population_means
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, weight_pareto_k
+from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, largest_weight, weight_pareto_k
 from pymc_anneal.evidence.estimate import EvidenceEstimate
 
 # Largest Pareto k for which the mean is taken to exist.
@@ -83,6 +83,5 @@ def missing_share(log_weight: np.ndarray, k: float) -> float:
     k : float
         Shape of their tail.
     """
-    mean = np.exp(log_weight - log_weight.max()).mean()
     beyond = 1 / (1 - np.clip(k, 0.0, _LARGEST))
-    return float((beyond / mean - 1) / log_weight.size)
+    return float((beyond * largest_weight(log_weight) - 1) / log_weight.size)

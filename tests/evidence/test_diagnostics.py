@@ -8,6 +8,7 @@ from scipy import stats
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.diagnostics import (
     assess,
+    largest_weight,
     log_weight_variance,
     median_and_robust_sd,
     weight_pareto_k,
@@ -149,6 +150,11 @@ class TestParetoK:
 
     def test_a_few_weights_above_equal_ones(self) -> None:
         assert weight_pareto_k(np.r_[np.zeros(997), np.full(3, 9.0)]) > 0.7
+
+
+def test_largest_weight_by_hand() -> None:
+    log_weight = np.array([0.0, np.log(2), np.log(3), -np.inf, np.log(4)]) - 900
+    assert largest_weight(log_weight) == pytest.approx(2)
 
 
 def test_median_and_robust_sd_of_normal_quantiles() -> None:

@@ -119,6 +119,7 @@ ROWS: Rows = [
         "tests/evidence/test_diagnostics.py tests/evidence/test_thresholds.py",
         [
             ("return float(max(by_ess, by_quartiles))", "return float(by_ess)"),
+            ("float(1 / np.exp(log_weight - log_weight.max()).mean())", "float(np.exp(log_weight - log_weight.max()).mean())"),
             ("and weight_pareto_k(finite) <= MAX_PARETO_K:", "and True:"),
             ("if by_quartiles > _CLUSTERS * by_ess and", "if False and"),
             ("factor = max(2.0, (mcse / target) ** 2)", "factor = max(2.0, mcse / target)"),
@@ -133,7 +134,7 @@ ROWS: Rows = [
         [
             ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
             ("if not k > -np.inf or", "if not k > 1 / 3 or"),
-            ("(beyond / mean - 1)", "beyond / mean"),
+            ("(beyond * largest_weight(log_weight) - 1)", "beyond * largest_weight(log_weight)"),
             ("1 / (1 - np.clip(k, 0.0, _LARGEST))", "1 / (1 + np.clip(k, 0.0, _LARGEST))"),
         ],
     ),
