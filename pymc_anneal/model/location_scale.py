@@ -191,8 +191,8 @@ def may_be_changed(compiled: CompiledModel) -> bool:
     """Whether a model may be compiled anew in other coordinates."""
     # Members of a family share one compilation, and would each have one of their own.
     shared = isinstance(getattr(compiled.log_terms, "func", None), SharedProgram)
-    whole = bool(compiled.discrete or compiled.taken_out)
-    return shared and not whole and compiled.derivatives.order >= SMOOTH
+    plain = type(compiled) is CompiledModel and not compiled.discrete
+    return shared and plain and compiled.derivatives.order >= SMOOTH
 
 
 @once_per_model

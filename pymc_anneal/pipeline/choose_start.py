@@ -11,6 +11,7 @@ that is not simple. The last one always has a start.
 from dataclasses import replace
 
 from pymc_anneal.adaptation.configurations import Configurations
+from pymc_anneal.model.exchangeable import ordered_model
 from pymc_anneal.model.small_shapes import score_model
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
@@ -74,8 +75,9 @@ def _request(
     request = Request(target, options, free, found)
     _check_audit(session.settings, request)
     # A reference that is given lies in the model's own coordinates.
-    scores = score_model(target.compiled) if request.is_surveyed else None
-    return request if scores is None else replace(request, target=replace(target, compiled=scores))
+    own = target.compiled
+    changed = (ordered_model(own) or score_model(own)) if request.is_surveyed else None
+    return request if not changed else replace(request, target=replace(target, compiled=changed))
 
 
 def _is_free(settings: Settings, options: Options) -> bool:
