@@ -13,7 +13,7 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import evaluate, trace_of_gradient, value_and_gradient
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
-from pymc_anneal.base.contracts import LogTerms, check_not_nan
+from pymc_anneal.base.contracts import NEGLIGIBLE, LogTerms, check_not_nan
 from pymc_anneal.model.summands import size_of
 from pymc_anneal.paths.geometric import GeometricPath
 
@@ -84,8 +84,15 @@ class TargetDensity:
         return found
 
     def evaluate_draws(self, position: np.ndarray) -> LogTerms:
-        """Evaluate at draws of a reference, where the density has to be a number or zero."""
+        """Evaluate at draws of a reference, where the density has to be a number or zero.
+
+        Of heavy tails some draws lie where the prior is negligible, and there it may be none.
+        """
         terms = self.evaluate(position)
+        low = np.asarray(terms.log_prior) < np.max(terms.log_prior) - NEGLIGIBLE
+        zero = low & np.isnan(terms.log_likelihood)
+        log_likelihood: Any = np.where(zero, -np.inf, terms.log_likelihood)
+        terms = terms._replace(log_likelihood=log_likelihood)
         check_not_nan(terms.log_posterior, position)
         return terms
 

@@ -27,6 +27,12 @@ Scalar: TypeAlias = Any
 Parameter: TypeAlias = Any
 
 
+# Nats by which a log prior is below that of other positions, or below the density that proposed
+# this one, from where on the posterior is zero in floating point whatever the likelihood, 1e-434 of
+# it: a likelihood that is not a number there counts as zero.
+NEGLIGIBLE = 1000.0
+
+
 class NanDensityError(ValueError):
     """The log density was NaN at a position where it should be a number or -inf.
 

@@ -21,6 +21,12 @@ MIN_ESS = 100.0
 # one comparison of 16,000.
 MAX_DISAGREEMENT = 4.0
 
+# Largest k for which the mean is taken to exist, and by how much weights beyond the largest one may
+# raise the mean for it if that is to count in the error alone. Of 3,800 samples of 400 to 4,000
+# weights from Pareto laws and narrow proposals whose fitted k was above 0.7, 408 left out as
+# little, and none was more than three of the errors off that count it.
+LARGEST_K, _HARMLESS = 0.95, 0.03
+
 # Largest weight, in units of the mean weight, of weights that are nearly even.
 _EVEN_WEIGHTS = 2.0
 
@@ -55,6 +61,28 @@ def weight_pareto_k(log_weight: np.ndarray) -> float:
 def largest_weight(log_weight: np.ndarray) -> float:
     """Return the largest weight in units of the mean one."""
     return float(1 / np.exp(log_weight - log_weight.max()).mean())
+
+
+def missing_share(log_weight: np.ndarray, k: float) -> float:
+    """Return by how much a weight beyond the largest would raise the mean, as a share of it.
+
+    Parameters
+    ----------
+    log_weight : ndarray, any shape
+    k : float
+        Shape of their tail.
+    """
+    beyond = 1 / (1 - np.clip(k, 0.0, LARGEST_K))
+    return float((beyond * largest_weight(log_weight) - 1) / log_weight.size)
+
+
+def leaves_error_unknown(log_weight: np.ndarray, k: float) -> bool:
+    """Whether a tail of shape `k` leaves the error unknown: heavy, and with large weights.
+
+    Of many weights of which none is large, as where a normal density meets exponential tails, a
+    heavy tail hides little, whatever its shape.
+    """
+    return k > MAX_PARETO_K and missing_share(log_weight, LARGEST_K) > _HARMLESS
 
 
 def log_weight_variance(log_weight: np.ndarray) -> float:
@@ -140,17 +168,19 @@ def assess(
         error is already taken from the spread of the populations.
     """
     estimate = ais(log_weight, population_size)
-    k = weight_pareto_k(population_means(log_weight, population_size))
+    units = population_means(log_weight, population_size)
+    k = weight_pareto_k(units)
+    heavy = leaves_error_unknown(units, k)
     run = Estimate("the run", estimate.log_evidence, estimate.mcse, steps)
     found = [
         *doubts,
-        *_tail_doubts(k),
+        *([_doubt_tail(k)] if heavy else []),
         *(chain_doubts(log_weight) if population_size == 1 else []),
         *excess_doubts(run, earlier),
     ]
     error = estimate.mcse if mcse is None else mcse
     shortfalls = _shortfalls(error, estimate.ess, target_mcse, _Size(steps, seconds))
-    lagging = None if k > MAX_PARETO_K else lag([*earlier, run])
+    lagging = None if heavy else lag([*earlier, run])
     if lagging is not None and lagging.matters(error):
         shortfalls.append(lagging.describe(target_mcse))
     stopped = [f"the run was interrupted: {interruption}"] if interruption else []
@@ -158,13 +188,11 @@ def assess(
     return verdict_from([*found, *stopped] if found else [], [*shortfalls, *stopped])
 
 
-def _tail_doubts(k: float) -> list[str]:
-    if k <= MAX_PARETO_K or np.isnan(k):
-        return []
-    return [
+def _doubt_tail(k: float) -> str:
+    return (
         f"Pareto k of the weights is {k:.2f} (above {MAX_PARETO_K}): a few particles dominate the "
         "estimate and its error is unreliable; take more steps"
-    ]
+    )
 
 
 class _Size(NamedTuple):

@@ -20,11 +20,14 @@ import numpy as np
 
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.ais import ais, population_means
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, largest_weight, weight_pareto_k
+from pymc_anneal.evidence.diagnostics import (
+    LARGEST_K,
+    MAX_PARETO_K,
+    leaves_error_unknown,
+    missing_share,
+    weight_pareto_k,
+)
 from pymc_anneal.evidence.estimate import EvidenceEstimate
-
-# Largest Pareto k for which the mean is taken to exist.
-_LARGEST = 0.95
 
 
 def ais_with_tail(
@@ -59,10 +62,13 @@ def error_with_tail(mcse: float, log_weight: np.ndarray, k: float) -> float:
         The error by the variance of the weights, in nats.
     log_weight : ndarray, any shape
     k
-        Shape of their tail, ``-inf`` if they have none.
+        Shape of their tail, ``-inf`` if they have none. Above 0.7 it is not known well, and where
+        the error is known all the same, the largest one counts.
     """
     if not k > -np.inf or not np.isfinite(mcse):
         return mcse
+    if k > MAX_PARETO_K and not leaves_error_unknown(log_weight, k):
+        k = LARGEST_K
     return float(np.hypot(mcse, np.log1p(missing_share(log_weight, k))))
 
 
@@ -71,17 +77,5 @@ def estimate_with_tail(
 ) -> Estimate:
     """Return a named estimate by log weights; its error is infinite if their tail is too heavy."""
     found, k = ais_with_tail(log_weight, population_size=population_size)
-    return Estimate(name, found.log_evidence, np.inf if k > MAX_PARETO_K else found.mcse, steps)
-
-
-def missing_share(log_weight: np.ndarray, k: float) -> float:
-    """Return by how much a weight beyond the largest would raise the mean, as a share of it.
-
-    Parameters
-    ----------
-    log_weight : ndarray, any shape
-    k : float
-        Shape of their tail.
-    """
-    beyond = 1 / (1 - np.clip(k, 0.0, _LARGEST))
-    return float((beyond * largest_weight(log_weight) - 1) / log_weight.size)
+    unknown = leaves_error_unknown(population_means(log_weight, population_size), k)
+    return Estimate(name, found.log_evidence, np.inf if unknown else found.mcse, steps)

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from jax.tree_util import Partial
 
-from pymc_anneal.base.contracts import LogTerms, Scalar, rejected_nan
+from pymc_anneal.base.contracts import NEGLIGIBLE, LogTerms, Scalar, rejected_nan
 from pymc_anneal.base.parts import in_parts
 from pymc_anneal.paths.references import Reference
 
@@ -128,7 +128,10 @@ class ReferencePath:
             jnp.log1p(-share) + self.reference.log_density(position),
             jnp.log(share) + terms.log_prior,
         )
-        return ReferenceTerms(log_reference, terms.log_posterior, rejected_nan(terms))
+        negligible = terms.log_prior < log_reference - NEGLIGIBLE
+        zero = negligible & jnp.isnan(terms.log_likelihood)
+        log_target = jnp.where(zero, -jnp.inf, terms.log_posterior)
+        return ReferenceTerms(log_reference, log_target, rejected_nan(terms))
 
     def log_density(self, terms: ReferenceTerms, beta: Scalar) -> jax.Array:
         """Return ``(1 - beta) log r + beta log target``, shape ``(n,)``; at 0 ``log r``."""

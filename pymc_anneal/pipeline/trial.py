@@ -20,7 +20,11 @@ from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.adaptation.plan import NEAR, NEAR_VARIANCE, RUN_SHARE, Plan, make_plan, trial_steps
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.evidence.agreement import HARMLESS_BIAS, Estimate, lag
-from pymc_anneal.evidence.diagnostics import MAX_PARETO_K, log_weight_variance, weight_pareto_k
+from pymc_anneal.evidence.diagnostics import (
+    leaves_error_unknown,
+    log_weight_variance,
+    weight_pareto_k,
+)
 from pymc_anneal.evidence.heavy_tail import estimate_with_tail
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.counted_run import build_schedule, make_run_blocks, path_lengths
@@ -172,11 +176,11 @@ def _needed_growth(target_mcse: float, trials: Sequence[AnnealedRun]) -> float:
     """Return how many times the steps of the last trial would make it fit to plan by."""
     last = trials[-1]
     variance = log_weight_variance(last.log_weight)
-    tail = weight_pareto_k(last.log_weight)
+    heavy = leaves_error_unknown(last.log_weight, weight_pareto_k(last.log_weight))
     growth = _growth_against_lag(trials, target_mcse)
     if variance > _MAX_TRIAL_VARIANCE:
         growth = max(growth, variance)
-    return max(growth, _MIN_GROWTH) if growth > 1 or tail > MAX_PARETO_K else 1.0
+    return max(growth, _MIN_GROWTH) if growth > 1 or heavy else 1.0
 
 
 def _growth_against_lag(trials: Sequence[AnnealedRun], mcse: float) -> float:

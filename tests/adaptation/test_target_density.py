@@ -10,6 +10,7 @@ import pymc_anneal as pma
 from pymc_anneal.adaptation import target_density as module
 from pymc_anneal.adaptation.target_density import TargetDensity, operations
 from pymc_anneal.base import LogTerms
+from pymc_anneal.base.contracts import NanDensityError
 
 POSITION = np.random.default_rng(1).normal(size=(10, 3))
 
@@ -47,6 +48,25 @@ def test_one_position(size) -> None:
     assert value == pytest.approx((-0.5 * x**2 + np.sin(x)).sum(), rel=1e-12)
     np.testing.assert_allclose(slope, np.cos(x) - x, rtol=1e-12)
     assert target.evaluations == 1
+
+
+@pytest.mark.parametrize(("far", "fine"), [(60.0, True), (40.0, False)])
+def test_nan_is_zero_where_the_prior_is_negligible(far: float, fine: bool) -> None:
+    """The log prior is 1,800 or 800 nats below that of the other draws."""
+
+    def broken(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * (x**2).sum(), jnp.where(x[0] > 30, jnp.nan, jnp.sin(x).sum()))
+
+    draws = np.concatenate([POSITION, [[far, 0.0, 0.0]]])
+    target = TargetDensity(pma.GeometricPath(broken), len(draws))
+    with jax.enable_x64(True):
+        if not fine:
+            with pytest.raises(NanDensityError, match="40"):
+                target.evaluate_draws(draws)
+            return
+        found = target.evaluate_draws(draws)
+    assert found.log_likelihood[-1] == -np.inf
+    np.testing.assert_allclose(found.log_likelihood[:-1], np.sin(POSITION).sum(axis=1))
 
 
 N = 50

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.heavy_tail import ais_with_tail, missing_share
+from pymc_anneal.evidence.diagnostics import leaves_error_unknown, missing_share
+from pymc_anneal.evidence.heavy_tail import ais_with_tail
 
 
 def heavy(k: float, seed: int, n: int = 2000) -> np.ndarray:
@@ -78,3 +79,22 @@ def test_fewer_trusted_estimates_are_far_off() -> None:
             plain.append(off > 3 * ais(log_weight).mcse)
     assert np.mean(plain) > 0.08
     assert np.mean(wide) < 0.05
+
+
+def test_heavy_tails_of_small_weights_have_an_error_that_covers() -> None:
+    """One weight of ten has a tail with k = 0.8, on top of weights that are even."""
+    share, scale, k, n = 0.1, 0.05, 0.8, 4000
+    plain, wide = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        excess = stats.genpareto(k, scale=scale).rvs(n, random_state=rng)
+        log_weight = np.log(rng.uniform(0.9, 1.1, n) + (rng.uniform(size=n) < share) * excess)
+        estimate, shape = ais_with_tail(log_weight)
+        if shape > 0.7 and not leaves_error_unknown(log_weight, shape):
+            off = abs(estimate.log_evidence - np.log1p(share * scale / (1 - k)))
+            wide.append(off / estimate.mcse)
+            plain.append(off / ais(log_weight).mcse)
+    assert len(wide) > 40
+    assert np.mean(np.array(plain) < 1.96) < 0.9
+    assert np.mean(np.array(wide) < 1.96) > 0.95
+    assert np.max(wide) < 3

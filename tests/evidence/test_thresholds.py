@@ -13,8 +13,13 @@ from scipy import stats
 from pymc_anneal.evidence import bridge_sampling, diagnostics, heavy_tail
 from pymc_anneal.evidence.agreement import Estimate, Lag, chain_doubts, excess_doubts, lag
 from pymc_anneal.evidence.ais import ais
-from pymc_anneal.evidence.diagnostics import assess, weight_pareto_k
-from pymc_anneal.evidence.heavy_tail import ais_with_tail, missing_share
+from pymc_anneal.evidence.diagnostics import (
+    assess,
+    leaves_error_unknown,
+    missing_share,
+    weight_pareto_k,
+)
+from pymc_anneal.evidence.heavy_tail import ais_with_tail, error_with_tail
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.mode_audit import ModeAudit
 from pymc_anneal.evidence.verdict import Verdict
@@ -138,6 +143,27 @@ class TestHeavyTail:
         found, plain = ais_with_tail(log_weight)[0], ais(log_weight)
         wider = np.hypot(plain.mcse, np.log1p(missing_share(log_weight, k)))
         assert found.mcse == pytest.approx(wider if k > -np.inf else plain.mcse, rel=1e-12)
+
+    def test_the_largest_k_counts_where_it_is_not_known(self) -> None:
+        harmless, large = np.log(np.r_[1.3, np.ones(999)]), np.log([1.0, 2.0, 5.0])
+        for log_weight, k, counts in [
+            (harmless, 0.71, 0.95),
+            (harmless, 0.69, 0.69),
+            (large, 0.71, 0.71),
+        ]:
+            wider = np.hypot(0.1, np.log1p(missing_share(log_weight, counts)))
+            assert error_with_tail(0.1, log_weight, k) == pytest.approx(wider, rel=1e-12)
+
+    @BESIDE
+    def test_a_heavy_tail_that_may_hide_three_per_cent(self, factor: float, beyond: bool) -> None:
+        # (20 w_max / mean - 1) / n at the largest k, 0.95.
+        largest = (0.03 * factor * 1000 + 1) / 20
+        rest = (1000 - largest) / 999
+        log_weight = np.log(np.r_[largest, np.full(999, rest)])
+        assert missing_share(log_weight, 0.95) == pytest.approx(0.03 * factor)
+        assert leaves_error_unknown(log_weight, 0.71) == beyond
+        assert not leaves_error_unknown(log_weight, 0.69)
+        assert not leaves_error_unknown(log_weight, np.nan)
 
     def test_missing_share_by_hand(self) -> None:
         # (w_max / (1 - k) - mean) / n over the mean, which is taken to exist at k = 0.95 at most.

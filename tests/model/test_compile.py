@@ -210,6 +210,13 @@ class TestStructure:
         assert "NaN in the term(s) ['culprit']" in message
         assert "x = -2.25" in message
 
+    def test_explains_a_parameter_that_is_none(self) -> None:
+        with pm.Model() as model:
+            x = pm.Normal("x")
+            pm.Poisson("count", pt.sqrt(x), observed=[1])
+        message = pma.compile_model(model).explain_nan(np.array([-2.25]))
+        assert "NaN in the term(s) ['count']" in message
+
 
 def test_no_model_on_the_stack() -> None:
     with pytest.raises(TypeError, match="[Nn]o model on context stack"):

@@ -125,7 +125,11 @@ ROWS: Rows = [
             ("factor = max(2.0, (mcse / target) ** 2)", "factor = max(2.0, mcse / target)"),
             ("if mcse > target:", "if mcse > 2 * target:"),
             ("if ess < MIN_ESS:", "if ess < 0:"),
-            ("if k <= MAX_PARETO_K or np.isnan(k):", "if k <= 1 or np.isnan(k):"),
+            ("return k > MAX_PARETO_K and", "return k > 1 and"),
+            ("missing_share(log_weight, LARGEST_K) > _HARMLESS", "True"),
+            ("missing_share(log_weight, LARGEST_K) > _HARMLESS", "False"),
+            ("1 / (1 - np.clip(k, 0.0, LARGEST_K))", "1 / (1 + np.clip(k, 0.0, LARGEST_K))"),
+            ("(beyond * largest_weight(log_weight) - 1)", "beyond * largest_weight(log_weight)"),
         ],
     ),
     (
@@ -134,8 +138,7 @@ ROWS: Rows = [
         [
             ("np.hypot(mcse, np.log1p(missing_share(log_weight, k)))", "mcse"),
             ("if not k > -np.inf or", "if not k > 1 / 3 or"),
-            ("(beyond * largest_weight(log_weight) - 1)", "beyond * largest_weight(log_weight)"),
-            ("1 / (1 - np.clip(k, 0.0, _LARGEST))", "1 / (1 + np.clip(k, 0.0, _LARGEST))"),
+            ("k = LARGEST_K", "k = MAX_PARETO_K"),
         ],
     ),
     (

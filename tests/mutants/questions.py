@@ -141,7 +141,7 @@ ROWS: Rows = [
         "tests/model/test_small_shapes.py",
         [
             ("if request.is_surveyed else None", "if True else None"),
-            ("return request if scores is None else", "return request if True else"),
+            ("return request if not changed else", "return request if True else"),
         ],
     ),
     (

@@ -173,6 +173,19 @@ def test_path_on_some_coordinates(case: PathCase, position: np.ndarray) -> None:
     np.testing.assert_allclose(found[:, 0], gradient(path, merged, 0.3)[:, 1], rtol=1e-12)
 
 
+def test_nan_is_zero_where_the_prior_is_negligible() -> None:
+    """By a factor of e^-1000 of the reference, which here is wide; elsewhere it stays."""
+    wide = pma.GaussianReference(np.zeros(1), np.full(1, 100.0))
+
+    def broken(x: jax.Array) -> LogTerms:
+        return LogTerms(-0.5 * (x**2).sum(), jnp.where(x[0] > 0, jnp.nan, x[0]))
+
+    path = pma.ReferencePath(broken, wide, 0.1)
+    with jax.enable_x64(True):
+        found = path.evaluate(np.array([[60.0], [40.0], [-60.0], [-1.0]])).log_target
+    np.testing.assert_array_equal(found, [-np.inf, np.nan, -1860.0, -1.5])
+
+
 class TestZeroLikelihood:
     """Both ends may be zero, at different places."""
 
