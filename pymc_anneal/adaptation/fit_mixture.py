@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.ascent import missed_on_the_way
 from pymc_anneal.adaptation.curvature import locate_by_curvature, locate_tail
 from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
@@ -24,7 +23,7 @@ from pymc_anneal.adaptation.fitted_reference import (
     membership,
     normalised,
 )
-from pymc_anneal.adaptation.missing import LEAST_PEAK, Missing, height_above
+from pymc_anneal.adaptation.missing import LEAST_PEAK, Missing, height_above, missed_on_the_way
 from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
@@ -64,7 +63,7 @@ _NEW_SHARE, _FEW_CLIMBS, _MAX_CLIMBS = 0.1, 16, 48
 _LOWERED = 5.0
 # Climbs in a row to tops that are known, or hold nothing, after which the search ends. With 2 it
 # ended before the last of 32 modes in 4 of 6 runs, up to 0.2 nats too low; with 8 in none.
-# Components for what is missed on the way to such a top (`ascent.py`): with none, half of the runs
+# Components for what is missed on the way to such a top (`missing.py`): with none, half of the runs
 # of Neal's funnel were trusted and up to 0.5 nats too low; with 24, 38 of 40 runs are trusted, and
 # none of these is off by more than 2.1 standard errors.
 _MAX_FAILURES, _ON_THE_WAY = 8, 24

@@ -92,17 +92,10 @@ class FittedReference:
     def least_share(self, log_evidence: float = -np.inf) -> np.ndarray:
         """Return the share that each mode has in the evidence at least, whatever its weights.
 
+        Of all other modes the log evidence by another estimate may be given; the larger one counts.
+
         An unbiased estimate that is not negative exceeds ``a`` times its mean with a probability of
         at most ``1 / a`` (Markov), the median of five such estimates with at most ``10 / a^3``.
-
-        Parameters
-        ----------
-        log_evidence
-            Of all other modes, by another estimate, in nats; the larger one counts.
-
-        Returns
-        -------
-        ndarray, shape (modes,)
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # modes without a draw, or with all
             log_mode = self.log_ratio_draws[:, None] + np.log(self.membership)
@@ -200,20 +193,9 @@ def mixture_of(path: ReferencePath) -> ModeMixture:
 
 
 def membership(path: ReferencePath, position: np.ndarray, modes: int) -> np.ndarray:
-    """Return the share that each mode has in a mixture at positions.
+    """Return the share that each mode has in a mixture at positions, shape ``(n, modes)``.
 
-    Parameters
-    ----------
-    path
-        The path from the mixture.
-    position : ndarray, shape (n, d)
-    modes
-        Number of modes; each has two components, the first ones.
-
-    Returns
-    -------
-    ndarray, shape (n, modes)
-        Rows sum to one.
+    Each mode has two components, the first ones.
     """
     log_each = mixture_of(path).evaluate_components(position)[: 2 * modes]
     log_mode = np.logaddexp(log_each[::2], log_each[1::2])

@@ -57,16 +57,12 @@ class Plan:
 
 
 def effective_length(pilot: Pilot) -> np.ndarray:
-    """Return the length of the path between the pilot's temperatures, mixing included.
+    """Return lengths of the path between the pilot's temperatures, mixing included.
 
     The variance of the log weights is ``int g tau / n`` for ``n(beta)`` steps per unit of beta
     and autocorrelation time ``tau``, its cost ``int c n`` with ``c`` gradients a step. At a fixed
     cost the best density of steps is ``n ~ sqrt(g tau / c)``; for perfect transitions of equal
     cost this is the variational schedule of Kiwaki (2015).
-
-    Returns
-    -------
-    ndarray, shape (m,)
     """
     length: np.ndarray = np.sqrt(pilot.discrepancy * pilot.tau / pilot.cost)
     return length

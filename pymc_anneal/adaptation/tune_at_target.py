@@ -70,11 +70,6 @@ def rescale_at_target(
     """Set the scale of a transition to the spread of particles, for runs of a step or two.
 
     Such runs need no tuned moves. Its parameters that are None take their shortest moves.
-
-    Parameters
-    ----------
-    survey, path, transition, position
-        As for :func:`tune_at_target`.
     """
     target = TargetDensity(path, COSTLY_BATCH)
     slope = partial(target.gradient, position)

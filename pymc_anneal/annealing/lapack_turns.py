@@ -18,15 +18,7 @@ _lock = threading.Lock()
 
 
 def lapack_turn(path: Path, position: PyTree) -> AbstractContextManager[object]:
-    """Return the context in which to run a compiled chunk of a block.
-
-    Parameters
-    ----------
-    path
-        The densities.
-    position
-        Particles, leaves of shape ``(n, ...)``.
-    """
+    """Return the context in which to run a compiled chunk of a block."""
     return _lock if _MUST_TAKE_TURNS and calls_lapack(path, position) else nullcontext()
 
 

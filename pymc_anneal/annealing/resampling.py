@@ -83,19 +83,6 @@ def resample(log_weight: np.ndarray, draws: int, rng: np.random.Generator) -> np
     """Resample one chain of log weights: a shuffled order of the particles, copies side by side.
 
     Copies then count as autocorrelation, of which effective sample sizes of draws are made.
-
-    Parameters
-    ----------
-    log_weight : ndarray, shape (n,)
-    draws : int
-        Number of draws.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int, shape (draws,)
-        Indices of the particles.
     """
     index = systematic(rng, np.exp(log_weight - log_weight.max()), draws)
     place = rng.permutation(len(log_weight))

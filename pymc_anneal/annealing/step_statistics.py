@@ -127,19 +127,7 @@ def merge_stats(parts: Sequence[Stats[np.ndarray]]) -> Stats[np.ndarray]:
 
 
 def discrepancies(stats: Stats[np.ndarray], particles: int) -> np.ndarray:
-    """Compute the discrepancy ``D`` of every step of a run.
-
-    Parameters
-    ----------
-    stats : Stats
-        Arrays of shape ``(K, chains)``.
-    particles : int
-        Number of particles over all chains.
-
-    Returns
-    -------
-    ndarray, shape (K,)
-    """
+    """Compute the discrepancy ``D`` of every step of a run, shape ``(K,)``."""
     log_w = special.logsumexp(stats.log_w, axis=1)
     before = np.concatenate([[np.log(particles)], log_w[:-1]])
     with np.errstate(invalid="ignore"):
@@ -148,17 +136,7 @@ def discrepancies(stats: Stats[np.ndarray], particles: int) -> np.ndarray:
 
 
 def discrepancy(log_u: jax.Array | np.ndarray) -> jax.Array | np.ndarray:
-    """Compute the discrepancy ``D`` of a step from equally weighted particles.
-
-    Parameters
-    ----------
-    log_u : Array, shape (n,)
-        Log ratios; particles of ratio zero are excluded.
-
-    Returns
-    -------
-    Array, shape ()
-    """
+    """Compute the discrepancy ``D`` of a step from log ratios, those of zero left out."""
     xp = array_namespace(log_u)
     # It depends on differences alone, which are lost in the sum of numbers of 1e300.
     largest = log_u.max()

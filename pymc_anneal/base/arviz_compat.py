@@ -42,15 +42,6 @@ def group(data: Container, name: str) -> xr.Dataset:
 def required_group(data: object, name: str, made_by: str) -> xr.Dataset:
     """Return a group that a function needs.
 
-    Parameters
-    ----------
-    data : object
-        Argument of the user; a container if it is right.
-    name : str
-        Name of the group.
-    made_by : str
-        Function whose result has the group, for the message.
-
     Raises
     ------
     ValueError

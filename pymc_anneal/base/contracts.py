@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc_anneal.base.parts import in_parts
+from pymc_anneal.base.batches import in_parts
 from pymc_anneal.base.single_precision import in_single_precision
 
 # A tree of arrays, whatever its shape: only the path or the kernel that made it knows.

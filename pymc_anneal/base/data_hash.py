@@ -12,15 +12,7 @@ from pymc_anneal.base.arviz_compat import Container, group, has_group
 def hash_data(observed: Mapping[str, np.ndarray]) -> str:
     """Hash the numbers of observed variables, whatever their names, shapes and types.
 
-    Parameters
-    ----------
-    observed : mapping of str to ndarray
-        Observed data by variable.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits; "" if there are no data.
+    In sixteen hexadecimal digits; "" if there are no data.
     """
     # Adding zero makes -0.0 the same number as 0.0.
     parts = [

@@ -14,15 +14,7 @@ DRAW_DIMS = ("chain", "draw")
 
 
 def find_unstorable(names: Iterable[str], dims: Iterable[str]) -> dict[str, str]:
-    """Return the variables that a group cannot hold, with the reasons.
-
-    Parameters
-    ----------
-    names
-        Variables of the group.
-    dims
-        Dimensions of the group.
-    """
+    """Return the variables that a group cannot hold, with the reasons."""
     taken = set(dims)
     reasons = {}
     for name in names:

@@ -102,17 +102,9 @@ class Lag(NamedTuple):
 
 
 def chain_doubts(log_weight: np.ndarray) -> list[str]:
-    """Test that the chains, or the halves of a single chain, agree within their errors.
+    """Doubt that the chains, or the halves of a single one, agree within their errors.
 
-    Parameters
-    ----------
-    log_weight : ndarray, shape (chains, particles)
-        Log weights.
-
-    Returns
-    -------
-    list of str
-        A doubt, or none.
+    Log weights have the shape ``(chains, particles)``.
     """
     estimates = [ais(weights) for weights in _parts(log_weight)]
     values = np.array([e.log_evidence for e in estimates])

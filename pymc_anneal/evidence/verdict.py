@@ -85,18 +85,6 @@ class EvidenceWarning(UserWarning):
 
 
 def warn_unless_trusted(verdict: Verdict, subject: str) -> None:
-    """Warn of an estimate that is not trusted, where the user's code calls this package.
-
-    Parameters
-    ----------
-    verdict : Verdict
-    subject : str
-        The estimate, in words.
-
-    Warns
-    -----
-    EvidenceWarning
-        The status is not "trust".
-    """
+    """Warn of an estimate that is not trusted, where the user's code calls this package."""
     if not verdict.trusted:
         warnings.warn(f"{subject}: {verdict}", EvidenceWarning, stacklevel=levels_to_caller())

@@ -242,22 +242,10 @@ def _merge(blocks: Sequence[Block], results: Sequence[BlockResult], workers: int
 
 
 def recorded_steps(steps: int, barrier: float = np.nan) -> np.ndarray:
-    """Return evenly spaced numbers of steps after which to record the particles.
+    """Return evenly spaced numbers of steps after which to record the particles, from 0 on.
 
     Under a variational schedule, neighbours are then equally far apart on the path, about half a
     unit if the barrier is known and not too long.
-
-    Parameters
-    ----------
-    steps : int
-        Number of annealing steps K.
-    barrier : float
-        Length of the path; NaN if it is unknown.
-
-    Returns
-    -------
-    ndarray of int, shape (rungs,)
-        Increasing from 0 to K.
     """
     intervals = np.nan_to_num(np.ceil(2 * barrier), nan=_MIN_INTERVALS)
     intervals = min(steps, np.clip(intervals, _MIN_INTERVALS, _MAX_INTERVALS))

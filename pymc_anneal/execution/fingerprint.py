@@ -27,18 +27,7 @@ _DRAWS = 4
 
 
 def describe_model(compiled: CompiledModel) -> dict[str, str]:
-    """Describe a model.
-
-    Parameters
-    ----------
-    compiled : CompiledModel
-
-    Returns
-    -------
-    dict of str to str
-        Descriptions of the variables, of each data array, of the graph, and of values at prior
-        draws, by name.
-    """
+    """Describe variables, data arrays, graph, and values at prior draws of a model, by name."""
     model = compiled.model
     draws = compiled.sample_prior(np.random.SeedSequence(0), _DRAWS)
     terms = _evaluate_terms(compiled, draws)

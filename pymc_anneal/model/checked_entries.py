@@ -22,15 +22,7 @@ def checked_entry_by_entry(
 ) -> tuple[list[Variable], list[Variable]]:
     """Replace checks of all parameters of an array by checks of those of an entry.
 
-    Parameters
-    ----------
-    inputs, outputs
-        A graph, which is copied.
-
-    Returns
-    -------
-    inputs, outputs : list of Variable
-        Sums over entries are the same as before wherever these are numbers.
+    Sums over entries are the same as before wherever these are numbers.
     """
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     for node in graph.toposort():

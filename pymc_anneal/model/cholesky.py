@@ -44,14 +44,7 @@ _BASE = 8
 def cholesky(matrix: jax.Array) -> jax.Array:
     """Compute the lower Cholesky factor of a symmetric matrix; NaN if it is not positive definite.
 
-    Parameters
-    ----------
-    matrix : Array, shape (..., n, n)
-        What is above the diagonal is not read.
-
-    Returns
-    -------
-    Array, shape (..., n, n)
+    Shapes are ``(..., n, n)``, and what is above the diagonal is not read.
     """
     return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
 
@@ -69,17 +62,7 @@ def _cholesky_derivative(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Ar
 
 @jax.custom_jvp
 def invert_triangular(factor: jax.Array) -> jax.Array:
-    """Invert a lower triangular matrix.
-
-    Parameters
-    ----------
-    factor : Array, shape (..., n, n)
-        What is above the diagonal is not read.
-
-    Returns
-    -------
-    Array, shape (..., n, n)
-    """
+    """Invert lower triangular matrices, shape ``(..., n, n)``, read below the diagonal."""
     n = factor.shape[-1]
     doublings = max(0, int(np.ceil(np.log2(n / _BASE))))
     size = -(-n // 2**doublings)

@@ -145,19 +145,7 @@ class CompiledModel:
 
     @double_precision
     def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw from the prior.
-
-        Parameters
-        ----------
-        seed : SeedSequence
-            The same seed gives the same draws.
-        draws : int
-            Number of draws ``n``.
-
-        Returns
-        -------
-        ndarray, shape (n, d)
-            Unconstrained values.
+        """Draw from the prior, unconstrained values of shape ``(draws, d)``.
 
         Raises
         ------
@@ -212,18 +200,7 @@ class CompiledModel:
 
     @double_precision
     def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the log likelihood of each observation.
-
-        Parameters
-        ----------
-        position : ndarray, shape (n, d)
-            Unconstrained values.
-
-        Returns
-        -------
-        dict of str to ndarray, shapes (n, ...)
-            By observed variable, in nats.
-        """
+        """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
         model = self.model
         terms = self.freeze(model.logp(vars=model.observed_RVs, sum=False, jacobian=False))
         values = map_positions(model, self.variables, terms)(position)
@@ -250,11 +227,6 @@ class CompiledModel:
 
         Annealing from the prior needs the prior only up to its constant. Annealing from another
         reference needs the constant, and real numbers to define the reference on.
-
-        Parameters
-        ----------
-        method : str
-            Method that has this requirement, the first words of the message.
 
         Raises
         ------

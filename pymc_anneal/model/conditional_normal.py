@@ -17,8 +17,8 @@ likelihood ``e`` is standard normal given ``theta``, exactly. Any ``c`` gives a 
 same evidence.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import jax
@@ -34,6 +34,7 @@ from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.cholesky import cholesky
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.linear_predictor import LinearPredictor, linear_predictor
+from pymc_anneal.model.mapped import MappedModel, copy_of, fields_of
 from pymc_anneal.model.normal_block import NormalDraw, normal_draw
 from pymc_anneal.model.normal_scores import NormalScores
 from pymc_anneal.model.pickling import PicklableFunction
@@ -107,8 +108,7 @@ class ConditionalCoordinates:
     """
 
     def __init__(self, compiled: CompiledModel, predictor: LinearPredictor):
-        # Not the model itself, which would never be forgotten as a key of what is known.
-        self._fields = {f.name: getattr(compiled, f.name) for f in fields(CompiledModel)}
+        self._full = copy_of(compiled)
         self._map = ConditionalMap(predictor, NormalScores.of(compiled))
 
     @property
@@ -131,7 +131,7 @@ class ConditionalCoordinates:
         """Return the model with the expansion around a predictor, shape ``(n,)``."""
         arguments = jnp.asarray(centre), *self._program.arrays
         log_terms = Partial(_At(self._program), *arguments)  # type: ignore[no-untyped-call]
-        own = {**self._fields, "log_terms": log_terms}
+        own = {**fields_of(self._full), "log_terms": log_terms, "_full": self._full}
         return ConditionalModel(**own, _coordinates=self, _centre=centre)
 
     @double_precision
@@ -152,8 +152,8 @@ class ConditionalCoordinates:
     @cached_property
     def _program(self) -> SharedProgram:
         """The log densities as a function of centre and coordinates, in one vector."""
-        function = partial(_evaluate, self._map, self._fields["log_terms"])
-        size = self._map.predictor.size + self._fields["ndim"]
+        function = partial(_evaluate, self._map, self._full.log_terms)
+        size = self._map.predictor.size + self._full.ndim
         return SharedProgram(PicklableFunction(function), size)
 
     @cached_property
@@ -198,7 +198,7 @@ class _At:
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalModel(CompiledModel):
+class ConditionalModel(MappedModel):
     """A compiled model in coordinates of its latent normal variables given the rest.
 
     Positions are mapped to those of the model where its variables are wanted.
@@ -224,31 +224,6 @@ class ConditionalModel(CompiledModel):
     def costly(self) -> bool:
         """True: the map takes long, and its gradient several times as long."""
         return True
-
-    @property
-    def branches(self) -> Branches | None:  # type: ignore[override]
-        """None: the models that have these coordinates have no sums of densities."""
-        return None
-
-    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw from the prior, shape ``(draws, d)``."""
-        return self.from_model(super().sample_prior(seed, draws))
-
-    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Map positions, shape ``(n, d)``, to the model's variables and deterministics."""
-        return super().constrain(self.to_model(position))
-
-    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Map values of the free variables to positions, shape ``(n, d)``."""
-        return self.from_model(super().unconstrain(values))
-
-    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
-        return super().pointwise_log_likelihood(self.to_model(position))
-
-    def explain_nan(self, position: np.ndarray) -> str:
-        """Say which term of the model is NaN at a position of shape ``(d,)``."""
-        return super().explain_nan(self.to_model(position[None])[0])
 
 
 @once_per_model

@@ -41,20 +41,7 @@ _BOUNDS: dict[type, Callable[..., tuple[Any, Any]]] = {
 
 
 def find_finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
-    """Find the smallest and largest value of every entry of a discrete variable.
-
-    Parameters
-    ----------
-    rv
-        A free variable of a model.
-    shape
-        Its shape.
-
-    Returns
-    -------
-    tuple of (int, int), or None
-        For each entry of the flattened variable; None if the bounds are unknown.
-    """
+    """Find the smallest and largest value of every entry of a discrete variable; None: unknown."""
     op = rv.owner.op
     if type(op) not in _BOUNDS:
         return None

@@ -13,25 +13,24 @@ prior.
 
 import hashlib
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from math import lgamma
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.tree_util import Partial
 from pymc.logprob.transforms import SimplexTransform
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.mapped import MappedModel, map_model
 from pymc_anneal.model.notes import or_noted
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.recent import once_per_model
@@ -97,80 +96,37 @@ class Axis(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedModel(CompiledModel):
+class OrderedModel(MappedModel):
     """A compiled model whose exchangeable components are in the order of one of their variables.
 
     Attributes
     ----------
-    _full : CompiledModel
-        The model, in which they have any order.
     _axes : tuple of Axis
         The variables of the components, the one that orders them first.
     """
 
-    _full: CompiledModel
     _axes: tuple[Axis, ...]
 
-    @property
-    def taken_out(self) -> tuple[FreeVariable, ...]:
-        """Variables summed out of the density, as allocations to the components are."""
-        return self._full.taken_out
-
-    @property
-    def evaluations(self) -> int:
-        """Evaluations of the model's density in one of ``log_terms``."""
-        return self._full.evaluations
-
-    @property
-    def branches(self) -> Branches | None:  # type: ignore[override]
-        """None: those of the whole density are in other coordinates."""
-        return None
-
-    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw from the prior, shape ``(draws, d)``."""
-        return self._from_full(self._full.sample_prior(seed, draws))
-
-    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Map positions to variables and deterministics, their components in random order.
+    def to_model(self, position: np.ndarray) -> np.ndarray:
+        """Map positions to those of components in any order, which is random.
 
         The seed is a hash of the positions: the same positions give the same order.
         """
-        return self._full.constrain(self._in_random_order(position))
-
-    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Map values of the free variables to positions, shape ``(n, d)``."""
-        return self._from_full(self._full.unconstrain(values))
-
-    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
-        return self._full.pointwise_log_likelihood(self._to_full(position))
-
-    def doubt_sum(self, position: np.ndarray) -> str:
-        """Say what the sum over discrete variables leaves out at positions."""
-        return self._full.doubt_sum(self._to_full(position))
-
-    def explain_nan(self, position: np.ndarray) -> str:
-        """Say which term of the model is NaN at a position of shape ``(d,)``."""
-        return self._full.explain_nan(self._to_full(position[None])[0])
-
-    def _to_full(self, position: np.ndarray) -> np.ndarray:
-        x, own = position.copy(), self._axes[0].first
-        x[:, own[1:]] = np.exp(position[:, own[1:]])
-        x[:, own] = x[:, own].cumsum(axis=1)
-        return x
-
-    def _from_full(self, x: np.ndarray) -> np.ndarray:
-        own = self._axes[0].first
-        y = _permuted(x, x[:, own].argsort(axis=1), self._axes)
-        y[:, own[1:]] = np.log(np.diff(y[:, own], axis=1))
-        return y
-
-    def _in_random_order(self, position: np.ndarray) -> np.ndarray:
         position = np.ascontiguousarray(position, dtype=float)
         digest = hashlib.sha256(position.tobytes()).digest()
         rng = np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
         order = np.tile(np.arange(self._axes[0].components), (len(position), 1))
-        return _permuted(self._to_full(position), rng.permuted(order, axis=1), self._axes)
+        x, own = position.copy(), self._axes[0].first
+        x[:, own[1:]] = np.exp(position[:, own[1:]])
+        x[:, own] = x[:, own].cumsum(axis=1)
+        return _permuted(x, rng.permuted(order, axis=1), self._axes)
+
+    def from_model(self, position: np.ndarray) -> np.ndarray:
+        """Put the components in order."""
+        own = self._axes[0].first
+        y = _permuted(position, position[:, own].argsort(axis=1), self._axes)
+        y[:, own[1:]] = np.log(np.diff(y[:, own], axis=1))
+        return y
 
 
 @once_per_model
@@ -198,20 +154,13 @@ def _order(compiled: CompiledModel) -> CompiledModel | None:
     free.sort(key=lambda axis: transforms[compiled.model[axis.variable.name]] is not None)
     first = free[0]
     axes = (first, *(axis for axis in found if axis != first))
-    function = PicklableFunction(partial(_log_terms, compiled.log_terms, first.first))
-    program = SharedProgram(function, compiled.ndim)
     names, named = join_names([f"'{axis.variable.name}'" for axis in axes]), first.variable.name
     note = (
         f"The {first.components} components of {names} are exchangeable: the run keeps them in the "
         f"order of '{named}', and draws have them in random order."
     )
-    given: dict[str, Any] = {
-        **{f.name: getattr(compiled, f.name) for f in fields(CompiledModel)},
-        "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
-        "notes": (*compiled.notes, note),
-    }
-    # A copy: what is known of a model may not refer to it, which would then live for ever.
-    return OrderedModel(**given, _full=replace(compiled), _axes=axes)
+    function = PicklableFunction(partial(_log_terms, compiled.log_terms, first.first))
+    return map_model(OrderedModel, compiled, function, note, compiled.variables, _axes=axes)
 
 
 def _log_terms(

@@ -190,13 +190,7 @@ def _compiled(graph: SharedPickle[Graph]) -> "Evaluator":
 
 
 class Evaluator:
-    """A compiled graph, evaluated at points: all at once if its black boxes take batches.
-
-    Parameters
-    ----------
-    graph
-        Inputs and outputs.
-    """
+    """A compiled graph, evaluated at points: all at once if its black boxes take batches."""
 
     def __init__(self, graph: Graph):
         self._single = compile_graph(*graph)

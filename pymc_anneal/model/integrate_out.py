@@ -94,11 +94,6 @@ class IntegratedModel(ReducedModel):
     def _drawing(self) -> Callable[[np.ndarray], jax.Array]:
         return _draw_rows(self._density, self._blocks)
 
-    @double_precision
-    def explain_nan(self, position: np.ndarray) -> str:
-        """Say which term is NaN at a position, beside draws of what is integrated out."""
-        return self._full.explain_nan(self._complete(position[None])[0])
-
 
 @lru_cache(maxsize=4)
 def _draw_rows(density: PicklableFunction, blocks: Blocks) -> Callable[[np.ndarray], jax.Array]:
@@ -128,18 +123,7 @@ def _in_u(density: PicklableFunction, x: jax.Array) -> Callable[[jax.Array], jax
 
 
 def integrate_out(compiled: CompiledModel) -> CompiledModel:
-    """Return a model with those of its normal variables integrated out that can be.
-
-    Parameters
-    ----------
-    compiled
-        The model.
-
-    Returns
-    -------
-    CompiledModel
-        The same one if there are few.
-    """
+    """Return a model without the normal variables that can be integrated out; itself if few."""
     return (_integrate_out(compiled) or compiled) if may_be_integrated(compiled) else compiled
 
 

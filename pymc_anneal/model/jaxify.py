@@ -53,11 +53,6 @@ class JaxGraph:
 def jaxify(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> JaxGraph:
     """Translate a graph to a JAX function of one point.
 
-    Parameters
-    ----------
-    inputs, outputs
-        The graph. Shared variables are frozen at their present values.
-
     Raises
     ------
     NotImplementedError

@@ -44,11 +44,6 @@ def likelihood_is_constant(compiled: CompiledModel) -> bool:
     ``b - b``, a mask of zeros, a branch that is never taken) once the data are put in and PyTensor
     has simplified it, in a tenth of a second to one. What no rule simplifies, as the sum of the
     entries of a simplex, is not claimed to be constant.
-
-    Parameters
-    ----------
-    compiled
-        The model, with its data.
     """
     if not likelihood_has_parents(compiled.model):
         return True

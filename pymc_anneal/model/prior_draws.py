@@ -102,19 +102,7 @@ class PriorSampler:
             self._estimate_mass()
 
     def __call__(self, seed: np.random.SeedSequence, draws: int) -> list[np.ndarray]:
-        """Draw from the prior.
-
-        Parameters
-        ----------
-        seed
-            The same seed gives the same draws.
-        draws
-            Number of draws ``n``.
-
-        Returns
-        -------
-        list of ndarray, shapes (n, ...)
-            Unconstrained values of each free variable.
+        """Draw unconstrained values of each free variable from the prior, shapes ``(n, ...)``.
 
         Raises
         ------

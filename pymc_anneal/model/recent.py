@@ -36,17 +36,12 @@ _lock = Lock()
 
 
 def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
-    """Return a compiled model: the one given, one of an earlier call, or a new one.
+    """Return a compiled model: the one given, or that of an earlier call if nothing changed.
 
     Parameters
     ----------
     model : pymc.Model, bambi.Model or CompiledModel, optional
         Default: the model on the context stack.
-
-    Returns
-    -------
-    CompiledModel
-        Compiled anew if the model or its data have changed since.
     """
     if isinstance(model, CompiledModel):
         return model

@@ -7,8 +7,8 @@ distribution given ``x`` where variables, deterministics or terms of the likelih
 import hashlib
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -16,18 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax.tree_util import Partial
-
 from pymc_anneal.base.batches import map_batches
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.model.branches import Branches
 from pymc_anneal.model.checked_entries import checked_entry_by_entry
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.jaxify import JaxGraph, jaxify
 from pymc_anneal.model.log_densities import likelihood_graph, prior_graph
+from pymc_anneal.model.mapped import MappedModel, map_model
 from pymc_anneal.model.pickling import PicklableFunction
-from pymc_anneal.model.shared_program import SharedProgram
 from pymc_anneal.model.variables import FreeVariable
 
 # Draws in a batch of variables that are taken out.
@@ -39,21 +36,18 @@ Reduced = TypeVar("Reduced", bound="ReducedModel")
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedModel(CompiledModel):
+class ReducedModel(MappedModel):
     """A compiled model some of whose variables are taken out of the density.
 
     Attributes
     ----------
     _taken : tuple of FreeVariable
         The variables taken out, with their places among these.
-    _full : CompiledModel
-        The model with all of them.
     _function : PicklableFunction
         JAX function of a position to `LogTerms`.
     """
 
     _taken: tuple[FreeVariable, ...]
-    _full: CompiledModel
     _function: PicklableFunction
 
     @property
@@ -69,29 +63,22 @@ class ReducedModel(CompiledModel):
         """Variables that are taken out of the density, which is one of the others."""
         return (*self._full.taken_out, *self._taken)
 
-    @property
-    def branches(self) -> Branches | None:  # type: ignore[override]
-        """None: those of the whole density are not those of this one."""
-        return None
-
-    def sample_prior(self, seed: np.random.SeedSequence, draws: int) -> np.ndarray:
-        """Draw from the prior, shape ``(draws, d)``."""
-        return self._full.sample_prior(seed, draws)[:, self._kept]
-
-    def constrain(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Map positions to variables and deterministics, those taken out drawn given the others.
+    @double_precision
+    def to_model(self, position: np.ndarray) -> np.ndarray:
+        """Map positions to those with all variables: those taken out are drawn given the others.
 
         The seed is a hash of the positions: the same positions give the same draws.
         """
-        return self._full.constrain(self._complete(position))
+        position = np.ascontiguousarray(position, dtype=float)
+        seed = int.from_bytes(hashlib.sha256(position.tobytes()).digest()[:4], "little")
+        keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
+        words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
+        rows = np.concatenate([position, words], axis=1)
+        return self._join(position, map_batches(self._drawing, rows, _BATCH))
 
-    def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Map values of the free variables to positions, shape ``(n, d)``."""
-        return self._full.unconstrain(values)[:, self._kept]
-
-    def pointwise_log_likelihood(self, position: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the log likelihood of each observation, given draws of what is taken out."""
-        return self._full.pointwise_log_likelihood(self._complete(position))
+    def from_model(self, position: np.ndarray) -> np.ndarray:
+        """Return the coordinates of the variables that are left."""
+        return position[:, self._kept]
 
     @cached_property
     def _kept(self) -> np.ndarray:
@@ -108,15 +95,6 @@ class ReducedModel(CompiledModel):
         whole[:, self._kept], whole[:, self._own] = position, taken
         return whole
 
-    @double_precision
-    def _complete(self, position: np.ndarray) -> np.ndarray:
-        position = np.ascontiguousarray(position, dtype=float)
-        seed = int.from_bytes(hashlib.sha256(position.tobytes()).digest()[:4], "little")
-        keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
-        words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
-        rows = np.concatenate([position, words], axis=1)
-        return self._join(position, map_batches(self._drawing, rows, _BATCH))
-
 
 def reduce_model(
     kind: type[Reduced],
@@ -127,35 +105,13 @@ def reduce_model(
     note: str,
     **own: Any,
 ) -> Reduced:
-    """Return a model without some of its variables.
+    """Return a model without some of its variables; see `map_model`.
 
-    Parameters
-    ----------
-    kind
-        Its class.
-    compiled
-        The model with all of them.
-    log_terms
-        Function of the others that can be pickled.
-    taken, others
-        The variables, each with their places among these.
-    note
-        What was done, in words.
-    own
-        Attributes of the class.
+    `taken` and `others` are the variables, each with their places among these.
     """
     function = PicklableFunction(log_terms)
-    program = SharedProgram(function, length(others))
-    given: dict[str, Any] = {
-        **{f.name: getattr(compiled, f.name) for f in fields(CompiledModel)},
-        "variables": others,
-        "ndim": length(others),
-        "log_terms": Partial(program, *program.arrays),  # type: ignore[no-untyped-call]
-        "notes": (*compiled.notes, note),
-    }
-    # A copy: what is known of a model may not refer to it, which would then live for ever.
-    full = replace(compiled)
-    return kind(**given, _taken=taken, _full=full, _function=function, **own)
+    own |= {"_taken": taken, "_function": function}
+    return map_model(kind, compiled, function, note, others, **own)
 
 
 def join_names(words: Sequence[str]) -> str:

@@ -142,20 +142,10 @@ def _draw_rows(summation: Summation | ConfigurationSum) -> Callable[[np.ndarray]
 
 
 def sum_out(compiled: CompiledModel) -> CompiledModel:
-    """Return a model with its discrete variables summed out, as far as they can be.
+    """Return a model with its discrete variables summed out; itself if none can be.
 
     By their configurations, if these are few and there are variables that are normal given them; by
     elimination else. Where some stay, the normal variables alone are integrated out.
-
-    Parameters
-    ----------
-    compiled
-        The model.
-
-    Returns
-    -------
-    CompiledModel
-        The same one if nothing is taken out.
     """
     if not compiled.discrete or compiled.calls or compiled.taken_out:
         return compiled
@@ -282,7 +272,7 @@ def _check(model: SummedModel, compiled: CompiledModel) -> None:
     assert isinstance(summation, Summation)
     x = draws[:, model._kept]
     # The likelihood of all draws of the prior may be zero; that of these is not, if any is not.
-    draws = np.concatenate([draws, model._complete(x)])
+    draws = np.concatenate([draws, model.to_model(x)])
     x, z = draws[:, model._kept], draws[:, model._own].astype(int)
     tables, constants = at_low_cost(jax.vmap(summation.tabulate), x)
     at_rest = summation.terms.depends.any(axis=1)

@@ -50,12 +50,7 @@ class FreeVariable(NamedTuple):
 def locate_variables(model: pm.Model, draw: Sequence[np.ndarray]) -> tuple[FreeVariable, ...]:
     """Lay the free variables of a model out in one vector.
 
-    Parameters
-    ----------
-    model
-        The model.
-    draw
-        Unconstrained values of each free variable, shapes ``(n, ...)``.
+    `draw` has unconstrained values of each, shapes ``(n, ...)``.
     """
     variables, start = [], 0
     for rv, value, array in zip(model.free_RVs, model.value_vars, draw, strict=True):

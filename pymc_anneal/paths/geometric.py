@@ -23,8 +23,8 @@ import jax.numpy as jnp
 
 from jax.tree_util import Partial
 
+from pymc_anneal.base.batches import in_parts
 from pymc_anneal.base.contracts import NEGLIGIBLE, LogTerms, Scalar, rejected_nan
-from pymc_anneal.base.parts import in_parts
 from pymc_anneal.paths.references import Reference
 
 

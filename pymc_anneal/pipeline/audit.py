@@ -41,15 +41,6 @@ def fit_for_audit(
 
     None if no mixture can be fitted: for discrete variables, for priors that are not normalised,
     and for runs whose number of steps was given, which nothing is adapted for.
-
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    target
-        The model.
-    forward
-        The run.
     """
     known = (c.fitted for c in forward.candidate.lineage if c.fitted is not None)
     return next(known, None) or _fit_to_run(session, target, forward)

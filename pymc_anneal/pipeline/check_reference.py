@@ -36,13 +36,6 @@ _RIDGE = 1e-9
 def check_agreement(reference: Reference, ndim: int) -> None:
     """Raise if the log density of a reference is not the normalised density of its draws.
 
-    Parameters
-    ----------
-    reference
-        An object of the user.
-    ndim
-        Number of dimensions of the model.
-
     Raises
     ------
     ValueError

@@ -44,15 +44,6 @@ def choose_coordinates(
 ) -> tuple[ModelTarget, PilotedRun | None]:
     """Choose the coordinates of a model by the particles of a survey.
 
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    target
-        The model in its own coordinates.
-    transition
-        The transition, for the survey.
-
     Returns
     -------
     target : ModelTarget

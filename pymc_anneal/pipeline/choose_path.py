@@ -123,13 +123,6 @@ def resolve_path(path: PathName | PathChoice | Path) -> PathChoice:
 def check_ends(path: Path, compiled: CompiledModel) -> None:
     """Raise if a path does not lead from the prior to prior times likelihood.
 
-    Parameters
-    ----------
-    path
-        A path object of the user.
-    compiled
-        The model; both are compared at draws of its prior.
-
     Raises
     ------
     ValueError

@@ -40,17 +40,6 @@ def choose_start(
 ) -> Start:
     """Return the start of a run.
 
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    target
-        The model in its own coordinates.
-    options
-        Transition, reference, path.
-    found
-        Configurations of the discrete variables, if there are any and they were looked for.
-
     Raises
     ------
     NotImplementedError

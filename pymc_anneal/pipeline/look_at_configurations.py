@@ -53,18 +53,7 @@ _ERRORS = 4.0
 
 
 def look_at_configurations(session: Session, compiled: CompiledModel) -> Configurations | None:
-    """Search for configurations of the discrete variables.
-
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-
-    Returns
-    -------
-    Configurations or None
-        None for models that cannot be searched, see `explain_no_search`.
-    """
+    """Search for configurations of the discrete variables; None, see `explain_no_search`."""
     if not compiled.discrete or not compiled.has_likelihood:
         return None
     if explain_no_search(session, compiled):

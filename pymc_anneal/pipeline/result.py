@@ -37,19 +37,6 @@ from pymc_anneal.schedules.named import FromPilot, Schedule
 def build_result(session: Session, stages: Stages, seconds: float) -> Any:
     """Return the container of a run.
 
-    Parameters
-    ----------
-    session
-        Target, settings, seeds.
-    stages
-        Results of the stages.
-    seconds
-        Time of the whole call.
-
-    Returns
-    -------
-    InferenceData or DataTree
-
     Raises
     ------
     ValueError
@@ -244,15 +231,7 @@ def _witnesses(stages: Stages) -> list[Witness]:
 
 
 def describe_interruption(run: AnnealedRun, reverse_stopped: bool) -> str:
-    """Say what is kept of an interrupted run; empty if it was not interrupted.
-
-    Parameters
-    ----------
-    run
-        The counted run.
-    reverse_stopped
-        Whether the reverse run was stopped.
-    """
+    """Say what is kept of an interrupted run; empty if it was not interrupted."""
     if run.interrupted:
         return (
             f"{run.particles} of {run.planned} particles are kept, those that were finished early: "

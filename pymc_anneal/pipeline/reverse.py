@@ -125,17 +125,7 @@ class Reverse:
 
 
 def run_reverse(session: Session, forward: ForwardStages, start: ReverseStart) -> Reverse:
-    """Run the last round backwards.
-
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    forward
-        The forward stages.
-    start
-        Draws of the target to start from.
-    """
+    """Run backwards from draws of the target."""
     seed_start, seed_run = session.seeds.reverse.spawn(2)
     log_reference = session.target.log_reference
     run = anneal_back(session, forward, start.draw(session, forward, seed_start), seed_run)

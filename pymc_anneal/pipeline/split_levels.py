@@ -38,13 +38,6 @@ def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun
 
     By default where no climbs look for modes, since the density has no second derivatives, or where
     they may not show one, since it jumps; and where it is predicted to take seconds.
-
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    surveyed
-        The run from the prior with the survey as its pilot.
     """
     audit = session.settings.audit
     smooth = compiled.derivatives.order == SMOOTH and not likelihood_has_jumps(compiled.model)

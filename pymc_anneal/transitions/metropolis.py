@@ -132,21 +132,7 @@ def accept_reject(
 def nan_without_divergence(
     path: Path, beta: Scalar, proposal: KernelState, energy_gain: jax.Array
 ) -> jax.Array:
-    """Flag proposals with a NaN density that are not divergences of the integrator.
-
-    Parameters
-    ----------
-    path, beta
-        The density.
-    proposal
-        The proposed state.
-    energy_gain : Array, shape (n,)
-        Gain of kinetic energy along the trajectory, 0 for a random walk.
-
-    Returns
-    -------
-    Array of bool, shape (n,)
-    """
+    """Flag proposals with a NaN density that are not divergences of the integrator."""
     finite = jnp.isfinite(proposal.position).all(axis=-1) & (energy_gain < _DIVERGENCE)
     return flag_nan(path.log_density(proposal.terms, beta), proposal.terms) & finite
 

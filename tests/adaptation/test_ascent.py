@@ -8,10 +8,9 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import fit_mixture as module
-from pymc_anneal.adaptation.ascent import _normal_at, missed_on_the_way
 from pymc_anneal.adaptation.fit_mixture import fit_mixture
 from pymc_anneal.adaptation.fitted_reference import FittedReference
-from pymc_anneal.adaptation.missing import Missing
+from pymc_anneal.adaptation.missing import Missing, _normal_at, missed_on_the_way
 from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms

@@ -10,9 +10,9 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.base import parts
+from pymc_anneal.base.batches import in_parts
 from pymc_anneal.base.contracts import gradient
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.base.parts import in_parts
 
 LARGE, D = 5000, 3
 WIDE = np.linspace(0.0, 1.0, LARGE * D).reshape(LARGE, D)

@@ -11,7 +11,7 @@ from scipy import special
 
 import pymc_anneal as pma
 
-from pymc_anneal.base.parts import _calls
+from pymc_anneal.base.batches import _calls
 from pymc_anneal.model.extremes import LogSumExp, largest, log_sum_exp, smallest
 from pymc_anneal.model.jaxify import jaxify
 

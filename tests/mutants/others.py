@@ -429,7 +429,7 @@ ROWS: Rows = [
         ],
     ),
     (
-        "base/parts",
+        "base/batches",
         "tests/base/test_parts.py",
         [
             ("position.reshape(n // size, size, -1)", "position.reshape(size, n // size, -1)"),

@@ -141,6 +141,7 @@ ROWS: Rows = [
         "tests/model/test_small_shapes.py",
         [
             ("if request.is_surveyed else None", "if True else None"),
+            ("(ordered_model(own) or score_model(own))", "ordered_model(own)"),
             ("return request if not changed else", "return request if True else"),
         ],
     ),

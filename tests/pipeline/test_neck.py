@@ -1,6 +1,6 @@
 """Necks that no particle of a survey enters: funnels written as potentials, whose evidence is one.
 
-Before the way up was looked at (`adaptation/ascent.py`), half of such runs were trusted, and up to
+Before the way up was looked at (`adaptation/missing.py`), half of such runs were trusted, and up to
 1.1 nats too low.
 """
 
