@@ -262,6 +262,15 @@ class TestGallery:
         (share,) = stored("crime", r"effect\[unemployment\].* (\S+)\n")
         assert f"{share:.0%}".replace("%", " %") in self.page("crime")
 
+    def test_radon(self) -> None:
+        names = "one line", "no pooling", "intercepts", "slopes", "both", "uranium"
+        found = {name: stored("radon", rf"{name}: log evidence (\S+)")[0] for name in names}
+        assert found["intercepts"] - found["one line"] == pytest.approx(40, abs=0.5)
+        assert found["one line"] - found["no pooling"] == pytest.approx(175, abs=0.5)
+        assert found["both"] < found["intercepts"] < found["uranium"] - 10
+        assert stored("radon", r"sd of counties (\S+),")[0] < 0.2
+        assert stored("radon", r"without it (\S+)")[0] > 0.3
+
     def test_sleep(self) -> None:
         (largest,) = stored("sleep", r"delta +(\S+)")
         (smallest,) = stored("sleep", r"delta +\S+ +\S+ +(\S+)")

@@ -34,6 +34,8 @@ KNOWN = {
     "galaxies": [-246.106, -232.88, -226.79, -226.61],
     "magnesium": [-33.601, -22.510, -26.822, -19.522, -19.989],
     "radiata_pine": [-310.128, -301.705, 8.424],
+    # By posteriordb's posteriors of the same name, computed for the atlas.
+    "radon": [-1101.0207, -1276.4079, -1061.3104, -1100.3272, -1061.7496, -1045.3175],
     "rbm_bars": [],
     "sleep": [2.848, 2.848],
 }
