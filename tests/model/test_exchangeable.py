@@ -1,10 +1,13 @@
 """Exchangeable components in one order."""
 
+import pickle
+
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 from math import lgamma
 
+import jax
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -228,6 +231,14 @@ class TestDensity:
         assert stats.kstest(low, lambda t: 1 - smaller.sf(t) ** 2).pvalue > 1e-3
         distance = stats.halfnorm(scale=np.sqrt(2) * PRIOR_SD)
         assert stats.kstest(np.exp(y[:, 2]), distance.cdf).pvalue > 1e-3
+
+    def test_of_a_copy_in_another_process(self) -> None:
+        found = ordered(full_mixture)
+        y = found.sample_prior(np.random.SeedSequence(8), 3)
+        with jax.enable_x64(True):
+            copy = pickle.loads(pickle.dumps(found))
+        np.testing.assert_array_equal(log_density(copy, y), log_density(found, y))
+        assert all(np.array_equal(v, copy.constrain(y)[k]) for k, v in found.constrain(y).items())
 
 
 class TestDraws:
