@@ -134,8 +134,8 @@ class CompiledModel:
         """Evaluations of the model's density in one of ``log_terms``: more than one in a sum."""
         return 1
 
-    def doubt_sum(self, position: np.ndarray) -> str:
-        """Say what a sum leaves out, at draws of the posterior, shape ``(n, d)``; "" if nothing."""
+    def doubt_density(self, position: np.ndarray) -> str:
+        """Say what is wrong with the density at draws of the posterior, shape ``(n, d)``, or ""."""
         return ""
 
     @cached_property

@@ -46,6 +46,8 @@ _FEWEST, _MOST, _MOST_AXES = 3, 32, 6
 # Draws of the prior at which densities are compared, those of them that have to be finite, and the
 # difference in units of the density up to which two are the same: of 32 bits there are too few.
 _TRIED, _LEAST_TRIED, _SAME = 8, 4, 1e-10
+# Draws of the posterior at which they are compared again.
+_COMPARED = 64
 _NOTE = "Exchangeable components keep all of their orders: {}."
 
 
@@ -128,6 +130,19 @@ class OrderedModel(MappedModel):
         y[:, own[1:]] = np.log(np.diff(y[:, own], axis=1))
         return y
 
+    @double_precision
+    def doubt_density(self, position: np.ndarray) -> str:
+        """Say that orders have different densities at draws of the posterior, or ""."""
+        x = self.to_model(position[:: -(-len(position) // _COMPARED)])
+        ordered = _permuted(x, x[:, self._axes[0].first].argsort(axis=1), self._axes)
+        terms = at_low_cost(jax.vmap(self._full.log_terms), np.concatenate([ordered, x]))
+        if all(_is_same(t.reshape(2, -1)).all() for t in terms):
+            return super().doubt_density(position)
+        return (
+            f"the components of {_names(self._axes)} are exchangeable at draws of the prior, and "
+            "not at those of the posterior; take reference='prior'"
+        )
+
 
 @once_per_model
 def ordered_model(compiled: CompiledModel) -> CompiledModel | None:
@@ -154,10 +169,9 @@ def _order(compiled: CompiledModel) -> CompiledModel | None:
     free.sort(key=lambda axis: transforms[compiled.model[axis.variable.name]] is not None)
     first = free[0]
     axes = (first, *(axis for axis in found if axis != first))
-    names, named = join_names([f"'{axis.variable.name}'" for axis in axes]), first.variable.name
     note = (
-        f"The {first.components} components of {names} are exchangeable: the run keeps them in the "
-        f"order of '{named}', and draws have them in random order."
+        f"The {first.components} components of {_names(axes)} are exchangeable: the run keeps them "
+        f"in the order of '{first.variable.name}', and draws have them in random order."
     )
     function = PicklableFunction(partial(_log_terms, compiled.log_terms, first.first))
     return map_model(OrderedModel, compiled, function, note, compiled.variables, _axes=axes)
@@ -210,6 +224,8 @@ def _exchangeable_among(compiled: CompiledModel, axes: Sequence[Axis]) -> tuple[
     moved = [_permuted(x, np.tile(o, (len(x), 1)), s) for s in sets for o in orders]
     terms = at_low_cost(jax.vmap(compiled.log_terms), np.concatenate([x, *moved]))
     log_prior, log_likelihood = (t.reshape(-1, len(x)) for t in terms)
+    if len(np.unique(log_likelihood[0])) < len(x):  # flat there, it may be anything elsewhere
+        return ()
     same = _is_same(log_prior) & _is_same(log_likelihood)
     symmetric = [
         s for s, whole in zip(sets, same.reshape(-1, len(orders)), strict=True) if whole.all()
@@ -233,3 +249,7 @@ def _permuted(position: np.ndarray, order: np.ndarray, axes: Sequence[Axis]) -> 
     for axis in axes:
         position = axis.permute(position, order)
     return position
+
+
+def _names(axes: Sequence[Axis]) -> str:
+    return join_names([f"'{axis.variable.name}'" for axis in axes])

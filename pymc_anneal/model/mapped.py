@@ -69,9 +69,9 @@ class MappedModel(CompiledModel):
         """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
         return self._full.pointwise_log_likelihood(self.to_model(position))
 
-    def doubt_sum(self, position: np.ndarray) -> str:
-        """Say what a sum over discrete variables leaves out at draws of the posterior."""
-        return self._full.doubt_sum(self.to_model(position))
+    def doubt_density(self, position: np.ndarray) -> str:
+        """Say what is wrong with the density at draws of the posterior, or ""."""
+        return self._full.doubt_density(self.to_model(position))
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a position of shape ``(d,)``."""

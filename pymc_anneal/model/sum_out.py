@@ -92,7 +92,7 @@ class SummedModel(ReducedModel):
         return len(self._summation.values)
 
     @double_precision
-    def doubt_sum(self, position: np.ndarray) -> str:
+    def doubt_density(self, position: np.ndarray) -> str:
         """Say what a sum leaves out, at draws of the posterior, shape ``(n, d)``; "" if nothing."""
         if not self._cut or isinstance(self._summation, ConfigurationSum):
             return ""

@@ -109,13 +109,11 @@ def _never_varies(forward: ForwardStages) -> bool:
     return len(np.unique(forward.run.log_weight)) == 1
 
 
-def doubt_sum(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
-    """Name what the sum over discrete variables leaves out at draws of the posterior."""
-    if not target.compiled.taken_out:
-        return ()
+def doubt_density(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
+    """Name what is wrong with a density that was summed or folded, at draws of the posterior."""
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(session.seeds.sum)
-    doubt = target.compiled.doubt_sum(position[rng.choice(len(weight), _PARTICLES, p=weight)])
+    doubt = target.compiled.doubt_density(position[rng.choice(len(weight), _PARTICLES, p=weight)])
     return (doubt,) if doubt else ()
 
 

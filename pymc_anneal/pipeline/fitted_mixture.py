@@ -78,18 +78,7 @@ def choose_mixture(
 ) -> Choice:
     """Fit a mixture to the particles of a survey, and choose between it and the prior.
 
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    target
-        The model in the coordinates of the run.
-    transition
-        The transition, for survey and pilot.
-    options
-        Whether the mixture is taken whatever it costs; further starts of the search for modes.
-    surveyed
-        The run from the prior with a survey as its pilot. Default: a survey is made.
+    `surveyed` is the run from the prior with a survey as its pilot; by default one is made.
 
     Returns
     -------

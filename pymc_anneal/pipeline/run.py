@@ -20,8 +20,8 @@ from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.pipeline.audit import (
     audit_run,
+    doubt_density,
     doubt_run,
-    doubt_sum,
     fit_for_audit,
     hear_about_run,
     levels_of,
@@ -139,7 +139,7 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
     """Return the stages with the doubts of the witnesses, and what these could not see."""
-    stages = replace(stages, doubts=doubt_sum(session, target, stages.forward))
+    stages = replace(stages, doubts=doubt_density(session, target, stages.forward))
     if nothing_to_miss(target, stages.forward):
         return stages
     if session.settings.audit == "off":
@@ -202,14 +202,7 @@ def run_candidate(
 def run_forward(session: Session, candidate: RunCandidate, transition: Transition) -> ForwardStages:
     """Run pilot, trials, plan and counted run along the path of a candidate.
 
-    Parameters
-    ----------
-    session
-        Target, settings, seeds.
-    candidate
-        Reference and path; its pilot is used if it has one.
-    transition
-        The transition; its parameters that are None are tuned by the pilot.
+    Its pilot is used if it has one; parameters of the transition that are None are tuned by it.
     """
     settings, pilot = session.settings, candidate.pilot
     if pilot is None and pilot_required(settings, transition):

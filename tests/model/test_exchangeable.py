@@ -271,6 +271,52 @@ class TestDraws:
         np.testing.assert_allclose(found.pointwise_log_likelihood(y)["y"], wanted["y"], rtol=1e-9)
 
 
+def flat_at_the_prior() -> pm.Model:
+    """Return a model with a likelihood that tells components apart only where `a` is far out."""
+    with pm.Model() as model:
+        a, b = pm.Normal("a", shape=3), pm.HalfNormal("b", shape=3)
+        pm.Normal("y", pm.math.dot(a, b), 1.0, observed=[1.0, 2.0])
+        pm.Potential("far", pt.where(a[0] > 5, a[0], 0.0))
+    return model
+
+
+def all_flat() -> pm.Model:
+    with pm.Model() as model:
+        a, b = pm.Normal("a", shape=3), pm.HalfNormal("b", shape=3)
+        pm.Potential("far", pt.where(a[0] > 5, a[0] * b[0], 0.0))
+    return model
+
+
+class TestTwinThatIsNotSymmetric:
+    def test_a_flat_likelihood_shows_nothing(self) -> None:
+        assert find_exchangeable(compiled_of(all_flat)) == ()
+
+    def test_is_doubted_where_it_shows(self) -> None:
+        """Draws of the prior did not show it, draws of the posterior do."""
+        found = ordered(flat_at_the_prior)
+        y = found.sample_prior(np.random.SeedSequence(1), 200)
+        assert found.doubt_density(y) == ""
+        y[:, found._axes[0].first[2]] += 3.0  # the largest is beyond five, its place is random
+        assert "'a', 'b' are exchangeable at draws of the prior, and not" in found.doubt_density(y)
+        assert (
+            ordered(full_mixture).doubt_density(
+                ordered(full_mixture).sample_prior(np.random.SeedSequence(2), 200)
+            )
+            == ""
+        )
+
+    def test_verdict(self, monkeypatch) -> None:
+        """Components of unequal data that are taken for exchangeable."""
+        with pm.Model() as model:
+            place, scale = pm.Normal("place", 0, 2, shape=3), pm.HalfNormal("scale", shape=3)
+            pm.Normal("y", place, scale + 0.1, observed=[-1.0, 0.0, 2.0])
+        axes = tuple(Axis(v, 0, False) for v in pma.compile_model(model).variables)
+        monkeypatch.setattr(exchangeable, "find_exchangeable", lambda compiled: axes)
+        found = pma.log_evidence(pma.sample_ais(model, random_seed=1, progressbar=False))
+        assert found.verdict.status == "do not trust"
+        assert "take reference='prior'" in str(found.verdict)
+
+
 class TestEvidence:
     def test_of_a_mixture(self) -> None:
         idata = pma.sample_ais(mixture(), random_seed=1, progressbar=False)

@@ -340,6 +340,8 @@ ROWS: Rows = [
             ("is not None)", "is None)"),
             ("if any(not axis.of_simplex for axis in found):", "if found:"),
             ("hashlib.sha256(position.tobytes())", "hashlib.sha256(str(id(position)).encode())"),
+            ("if len(np.unique(log_likelihood[0])) < len(x):", "if False:"),
+            ("if all(_is_same(t.reshape(2, -1)).all() for t in terms):", "if True:"),
         ],
     ),
     (

@@ -72,13 +72,13 @@ class TestEndOfASum:
         found = sum_out(pma.compile_model(animals()))
         assert isinstance(found, SummedModel)
         usual = found.sample_prior(np.random.SeedSequence(1), 32)
-        assert found.doubt_sum(usual) == ""
+        assert found.doubt_density(usual) == ""
         (variable,) = found.taken_out
         last = variable.support[0][1]
         beyond = found.unconstrain(
             {"mean": np.full(8, 1.0 * last), "p": np.full(8, 0.01), "number": np.ones((8, 4), int)}
         )
-        assert "ends too soon" in found.doubt_sum(beyond)
+        assert "ends too soon" in found.doubt_density(beyond)
 
     def test_not_where_the_prior_needs_it(self) -> None:
         with pm.Model() as model:
