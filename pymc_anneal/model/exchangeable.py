@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pymc.logprob.transforms import SimplexTransform
+from pymc.logprob import transforms
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
@@ -48,6 +48,7 @@ _FEWEST, _MOST, _MOST_AXES = 3, 32, 6
 _TRIED, _LEAST_TRIED, _SAME = 8, 4, 1e-10
 # Draws of the posterior at which they are compared again.
 _COMPARED = 64
+_ONE_BY_ONE = transforms.LogTransform, transforms.LogOddsTransform, transforms.IntervalTransform
 _NOTE = "Exchangeable components keep all of their orders: {}."
 
 
@@ -163,10 +164,9 @@ def _order(compiled: CompiledModel) -> CompiledModel | None:
     found = find_exchangeable(compiled)
     if not found:
         return None
-    transforms = compiled.model.rvs_to_transforms
-    free = [axis for axis in found if not axis.of_simplex]
+    model, free = compiled.model, [axis for axis in found if not axis.of_simplex]
     # One without a transform is most often a place, which tells components apart.
-    free.sort(key=lambda axis: transforms[compiled.model[axis.variable.name]] is not None)
+    free.sort(key=lambda axis: model.rvs_to_transforms[model[axis.variable.name]] is not None)
     first = free[0]
     axes = (first, *(axis for axis in found if axis != first))
     note = (
@@ -207,8 +207,8 @@ def _axes(compiled: CompiledModel) -> Iterator[Axis]:
     """Yield the axes of variables whose entries are transformed one by one, and of simplices."""
     for v in compiled.variables:
         transform = compiled.model.rvs_to_transforms[compiled.model[v.name]]
-        simplex = isinstance(transform, SimplexTransform)
-        one_by_one = transform is None or getattr(transform, "ndim_supp", 1) == 0
+        simplex = isinstance(transform, transforms.SimplexTransform)
+        one_by_one = transform is None or isinstance(transform, _ONE_BY_ONE)
         if v.dtype == "float64" and (simplex or one_by_one):
             for axis in range(len(v.shape)):
                 yield Axis(v, axis, simplex and axis == len(v.shape) - 1)
