@@ -166,8 +166,7 @@ def _order(compiled: CompiledModel) -> CompiledModel | None:
         return None
     model, free = compiled.model, [axis for axis in found if not axis.of_simplex]
     # One without a transform is most often a place, which tells components apart.
-    free.sort(key=lambda axis: model.rvs_to_transforms[model[axis.variable.name]] is not None)
-    first = free[0]
+    first = min(free, key=lambda a: model.rvs_to_transforms[model[a.variable.name]] is not None)
     axes = (first, *(axis for axis in found if axis != first))
     note = (
         f"The {first.components} components of {_names(axes)} are exchangeable: the run keeps them "
@@ -238,11 +237,10 @@ def _exchangeable_among(compiled: CompiledModel, axes: Sequence[Axis]) -> tuple[
 def _is_same(value: np.ndarray) -> np.ndarray:
     """Whether rows are the same as the first one, shape ``(m, n)`` to ``(m - 1,)``."""
     first, others = value[0], value[1:]
-    finite = np.isfinite(first)
-    if finite.sum() < _LEAST_TRIED:
+    if (finite := np.isfinite(first)).sum() < _LEAST_TRIED:
         return np.zeros(len(others), dtype=bool)
-    difference = np.abs(others[:, finite] - first[finite])
-    return np.asarray((difference <= _SAME * (1 + np.abs(first[finite]))).all(axis=1))
+    close: np.ndarray = np.isclose(others[:, finite], first[finite], _SAME, _SAME).all(axis=1)
+    return close
 
 
 def _permuted(position: np.ndarray, order: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:

@@ -111,6 +111,8 @@ def _never_varies(forward: ForwardStages) -> bool:
 
 def doubt_density(session: Session, target: ModelTarget, forward: ForwardStages) -> tuple[str, ...]:
     """Name what is wrong with a density that was summed or folded, at draws of the posterior."""
+    if not np.isfinite(forward.run.log_weight.max()):  # the result will say so
+        return ()
     position, weight = _weighted_particles(forward)
     rng = np.random.default_rng(session.seeds.sum)
     doubt = target.compiled.doubt_density(position[rng.choice(len(weight), _PARTICLES, p=weight)])

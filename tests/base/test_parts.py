@@ -9,7 +9,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import parts
+from pymc_anneal.base import batches
 from pymc_anneal.base.batches import in_parts
 from pymc_anneal.base.contracts import gradient
 from pymc_anneal.base.double_precision import double_precision
@@ -69,7 +69,7 @@ def test_the_host_is_called_once() -> None:
 
 
 def test_on_a_gpu_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_on_cpu", lambda: False)
+    monkeypatch.setattr(batches, "_on_cpu", lambda: False)
     assert sizes_of_parts(large, 300) == {300}
 
 
