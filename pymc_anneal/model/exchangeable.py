@@ -138,7 +138,7 @@ class OrderedModel(MappedModel):
         ordered = _permuted(x, x[:, self._axes[0].first].argsort(axis=1), self._axes)
         terms = at_low_cost(jax.vmap(self._full.log_terms), np.concatenate([ordered, x]))
         if all(_is_same(t.reshape(2, -1)).all() for t in terms):
-            return super().doubt_density(position)
+            return self._full.doubt_density(self.to_model(position))
         return (
             f"the components of {_names(self._axes)} are exchangeable at draws of the prior, and "
             "not at those of the posterior; take reference='prior'"

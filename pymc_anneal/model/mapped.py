@@ -69,10 +69,6 @@ class MappedModel(CompiledModel):
         """Compute the log likelihood of each observation at positions, shape ``(n, d)``."""
         return self._full.pointwise_log_likelihood(self.to_model(position))
 
-    def doubt_density(self, position: np.ndarray) -> str:
-        """Say what is wrong with the density at draws of the posterior, or ""."""
-        return self._full.doubt_density(self.to_model(position))
-
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a position of shape ``(d,)``."""
         return self._full.explain_nan(self.to_model(position[None])[0])
