@@ -145,7 +145,7 @@ def row(dataset: int, count: int, seed: int) -> str:
     evaluations = sum(stage.evaluations for stage in found.stages.values())
     return (
         f"| {dataset} | {count} | {value:.3f} +- {mcse:.3f} | "
-        f"{found.log_evidence:.3f} +- {found.mcse:.3f} | {score:+.1f} | {found.verdict} | "
+        f"{found.log_evidence:.3f} +- {found.mcse:.3f} | {score:+.1f} | {found.verdict.status} | "
         f"{evaluations:,} | {seconds:.0f} |"
     )
 
