@@ -21,7 +21,7 @@ Priors: ``C`` uniform in +-1,000; ``log P`` uniform, in a narrow interval for ea
 second set); ``log(1 + K)`` and ``log(1 + s)`` uniform, up to K = 999 and s = 99; ``M_0 + w``
 uniform; ``e cos w`` and ``e sin w`` normal with sd 0.2, within the unit disc (all but 4e-6).
 
-The reference is importance sampling from a mixture fitted by variational Bayes, with up to 1e7
+The reference is importance sampling from a mixture fitted by variational Bayes, with up to 1.4e7
 evaluations, the entry with the smallest errors. For two planets these are 0.005 to 0.04 nats.
 """
 
