@@ -157,7 +157,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "bayes_factor": factor,
     "path_geometric": sample,
     "path_moment": lambda: sample(path="moment"),
-    "path_q": lambda: sample(path="q"),
+    "path_q": lambda: sample(path=pma.QPath()),
     "path_auto": lambda: sample(path="auto", target_mcse=0.01),
     "path_custom": squared,
     "reference_laplace": lambda: sample(reference="laplace"),

@@ -16,17 +16,20 @@ No particle of the pilot enters the estimate.
 
 import warnings
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from scipy.special import logsumexp
+
 from pymc_anneal.adaptation.flat_likelihood import check_not_flat
 from pymc_anneal.adaptation.infinite_evidence import check_finite_evidence
 from pymc_anneal.adaptation.particles import DISCREPANCY, ParticleSystem
-from pymc_anneal.adaptation.support import MOST, Guide, Sampler, find_inside
+from pymc_anneal.adaptation.support import MOST, Guide, Sampler, find_inside, take_first_step
 from pymc_anneal.adaptation.tuning import Tuner, by_temperature, needs_pilot
+from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import Path, Transition, rejected_nan
 from pymc_anneal.base.double_precision import double_precision
@@ -104,6 +107,8 @@ class Pilot:
         Log evidence of a survey, good to a few nats.
     evaluations : int
         Evaluations of gradient or density of the whole pilot.
+    seen : int
+        Draws of the reference that the first step saw.
     nan_share : float
         Share of the draws of the reference at which a NaN counts as zero likelihood.
     """
@@ -123,6 +128,7 @@ class Pilot:
     nan_share: float = 0.0
     inside: int = 0
     drawn: int = 0
+    seen: int = 0
 
     @property
     def barrier(self) -> float:
@@ -142,8 +148,10 @@ class Pilot:
         """
         if not len(self.position):
             return np.nan
+        particles = np.full(len(self.tau), len(self.position))
+        particles[0] = max(self.seen, particles[0])
         increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)
-        return float(np.sqrt(increments.sum() / len(self.position)))
+        return float(np.sqrt((increments / particles).sum()))
 
     @property
     def families(self) -> float:
@@ -153,6 +161,25 @@ class Pilot:
         """
         share = np.unique(self.ancestor, return_counts=True)[1] / len(self.ancestor)
         return float(1 / np.clip(self.log_z_mcse**2, np.square(share).sum(), 1.0))
+
+
+def pooled(pilots: Sequence[Pilot], rng: np.random.Generator) -> Pilot:
+    """Return a pilot with particles of several independent ones along a path.
+
+    Each has a share in proportion to its estimate of ``Z``, whose mean is that of the pool. The
+    measurements, and the evaluations, are those of the pilot with the largest one.
+    """
+    log_z = np.array([p.log_z for p in pilots])
+    best, n = pilots[int(log_z.argmax())], len(pilots[0].position)
+    chosen = systematic(rng, np.repeat(np.exp(log_z - log_z.max()), n), n)
+    most = 1 + max(int(p.ancestor.max()) for p in pilots)
+    ancestor = np.concatenate([p.ancestor + i * most for i, p in enumerate(pilots)])
+    return replace(
+        best,
+        position=np.concatenate([p.position for p in pilots])[chosen],
+        ancestor=ancestor[chosen],
+        log_z=float(logsumexp(log_z) - np.log(len(pilots))),
+    )
 
 
 class PilotTooLongError(AbandonedError):
@@ -173,6 +200,7 @@ def run_pilot(
     refuse_flat: bool = False,
     refuse_infinite: bool = False,
     guide: Guide | None = None,
+    first_draws: int = 0,
 ) -> Pilot:
     """Measure the path and tune the transition.
 
@@ -199,6 +227,9 @@ def run_pilot(
         What leads to where the likelihood is not zero, if further draws do not suffice.
     refuse_infinite
         Whether to raise if the evidence is infinite; it takes second derivatives.
+    first_draws
+        Draws of the reference for the first step along a geometric path, if `position` suffices to
+        find where the likelihood is not zero.
 
     Raises
     ------
@@ -224,14 +255,21 @@ def run_pilot(
         edged = start.log_mass < 0
         check_not_flat(path, transition, start.position, particles.state.terms, edged)
     rejected = rejected_nan(particles.state.terms)
+    of_reference, leap = start.position, None
+    if draw and start.drawn == len(position) and first_draws >= 2 * len(position):
+        further = draw, seed_draws, first_draws
+        start, leap = take_first_step(path, position, *further, effort.discrepancy)
+        particles = ParticleSystem.create(path, transition, next(keys), start.position)
     betas, discrepancy, tuners = [0.0], list[float](), list[Tuner]()
     # The first step sees the share of the particles inside, where the draws have another one.
-    log_z = start.log_mass - start.log_share
+    log_z = 0.0 if leap else start.log_mass - start.log_share
+    seen = start.drawn if leap else len(position)
     evaluations, warned = start.drawn - len(position), False
     first = particles.evaluations(particles.tuner.candidates(effort.first_moves))
     report(PilotProgress(0.0, 0.0, particles.tuner.cost, 1.0, 0, first))
     while betas[-1] < 1:
-        beta, step = particles.next_beta(path, betas[-1], effort.discrepancy)
+        beta, step = leap or particles.next_beta(path, betas[-1], effort.discrepancy)
+        leap = None
         log_z += step.log_mean
         moves = effort.first_moves if len(betas) == 1 else effort.moves
         candidates = particles.tuner.candidates(moves)
@@ -246,7 +284,7 @@ def run_pilot(
         report(PilotProgress(beta, log_z, tuner.cost, tuner.accept_rate, evaluations, ahead))
         _check_length(betas, evaluations, max_evaluations)
         if refuse_infinite and (beta == 1 or tuner.cost > _SLOW) and not warned:
-            check_finite_evidence(path, start.position, np.asarray(particles.state.position))
+            check_finite_evidence(path, of_reference, np.asarray(particles.state.position))
         if needs_pilot(transition):
             warned = _check_cost(beta, tuner.cost, warned)
     return Pilot(
@@ -264,6 +302,7 @@ def run_pilot(
         nan_share=0.0 if rejected is None else float(rejected.mean()),
         inside=start.inside,
         drawn=start.drawn,
+        seen=seen,
     )
 
 

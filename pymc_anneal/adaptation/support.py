@@ -1,4 +1,4 @@
-"""The region of non-zero likelihood, where few draws of the reference lie in it.
+"""Draws of the reference with which a pilot starts, and the region of non-zero likelihood.
 
 A pilot of ``n`` particles knows that region by those of them inside. Where these are few, more
 draws follow, until so many lie inside that a part of 5 % of the region is among them with 96 %. Of
@@ -7,6 +7,13 @@ draws follow, until so many lie inside that a part of 5 % of the region is among
     log P(likelihood > 0) = log(k / N),
 
 and the pilot starts from the ``k``, beside the first ``n - k`` outside.
+
+Of ``N`` draws in all, with the likelihood ratios ``u_i``, the first step of a survey may go as far
+as leaves twice as many effective ones as there are particles,
+
+    (sum_i u_i^beta)^2 / sum_i u_i^(2 beta) = 2 n,
+
+which costs one evaluation a draw in place of many moves, and leaves more families.
 """
 
 from collections.abc import Callable
@@ -15,7 +22,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from pymc_anneal.adaptation.particles import evaluate
+from pymc_anneal.adaptation.particles import Increment, evaluate
+from pymc_anneal.annealing.resampling import systematic
+from pymc_anneal.annealing.step_statistics import discrepancy
 from pymc_anneal.base.contracts import KernelState, NanDensityError, Path, PyTree
 from pymc_anneal.base.programs import forgettable
 
@@ -26,6 +35,10 @@ Sampler = Callable[[np.random.SeedSequence, int], np.ndarray]
 WANTED = 64
 # Draws at a time, and at most: of a density of microseconds, a million take seconds.
 _BATCH, MOST = 8192, 2**20
+# Effective draws for each particle that a first step leaves, so that few are taken twice.
+_EFFECTIVE = 2
+# Bisections of its temperature, in log scale from 1e-300 on.
+_HALVINGS = 60
 
 
 class Reached(NamedTuple):
@@ -128,6 +141,63 @@ def find_inside(
     if drawn > n:
         position = np.concatenate([*found, position[~possible]])[:n]
     return Start(position, np.arange(n), inside, drawn, float(np.log(inside / drawn)))
+
+
+def take_first_step(
+    path: Path,
+    position: np.ndarray,
+    draw: Sampler,
+    seed: np.random.SeedSequence,
+    draws: int,
+    least: float,
+) -> tuple[Start, tuple[float, Increment]]:
+    """Step along a geometric path, from so many draws of its start to as many particles as before.
+
+    Parameters
+    ----------
+    position : ndarray, shape (n, d)
+        The first of the draws; `draw` makes the others.
+    least
+        Discrepancy up to which the step may go in any case.
+
+    Returns
+    -------
+    start, (beta, increment)
+        The particles, the temperature that they have reached, and the increment of all draws; that
+        of the particles is one.
+    """
+    n, (seed_draws, seed_chosen) = len(position), seed.spawn(2)
+    batches = np.split(draw(seed_draws, n * (draws // n - 1)), draws // n - 1)
+    every = np.concatenate([position, *batches])
+    ratio = np.concatenate([_ratio(path, x) for x in (position, *batches)])
+    # What is no number is left to the moves, which reject or refuse it.
+    log_u = np.where(np.isfinite(ratio), ratio, -np.inf)
+    inside = int(np.isfinite(log_u).sum())
+    beta = _largest_beta(log_u, max(least, np.log(inside / (_EFFECTIVE * n))))
+    weight = np.exp(beta * (log_u - log_u.max()))
+    chosen = systematic(np.random.default_rng(seed_chosen), weight, n)
+    log_mean = float(beta * log_u.max() + np.log(weight.mean()))
+    spent = float(discrepancy(beta * log_u))
+    start = Start(every[chosen], chosen, inside, len(every), float(np.log(inside / len(every))))
+    return start, (beta, Increment(np.zeros(n), log_mean, spent))
+
+
+def _largest_beta(log_u: np.ndarray, limit: float) -> float:
+    """Return the largest temperature, at most 1, that a step of a discrepancy reaches."""
+    if discrepancy(log_u) <= limit:
+        return 1.0
+    low, high = np.log(1e-300), 0.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if discrepancy(np.exp(middle) * log_u) <= limit:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(low))
+
+
+def _ratio(path: Path, position: np.ndarray) -> np.ndarray:
+    return np.asarray(compare_ends(path, evaluate(path, position))[0])
 
 
 def _reached(

@@ -14,10 +14,6 @@ _COLOURS = {
     "not calibrated": _RED,
 }
 
-
-# Distance from 1 below which a probability is not written out.
-_LEAST_REST = 1e-6
-
 # Cells wrap their text and keep a distance, also where no style sheet of a notebook does it.
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px;white-space:normal"
 
@@ -67,13 +63,3 @@ def _row(row: Sequence[str]) -> str:
 
 def _cell(text: str) -> str:
     return text if isinstance(text, Html) else escape(str(text))
-
-
-def probability_text(value: float) -> str:
-    """Write a probability so that one below 1 does not look like 1: 0.9998."""
-    rest = 1.0 - value
-    if not 0 < rest < 0.01:
-        return f"{value:.3g}"
-    if rest < _LEAST_REST:
-        return f"> {1 - _LEAST_REST:g}"
-    return f"{value:.{-int(np.floor(np.log10(rest)))}f}"

@@ -72,10 +72,8 @@ def error_with_tail(mcse: float, log_weight: np.ndarray, k: float) -> float:
     return float(np.hypot(mcse, np.log1p(missing_share(log_weight, k))))
 
 
-def estimate_with_tail(
-    name: str, log_weight: np.ndarray, steps: int | None = None, population_size: int = 1
-) -> Estimate:
+def estimate_with_tail(name: str, log_weight: np.ndarray, steps: int | None = None) -> Estimate:
     """Return a named estimate by log weights; its error is infinite if their tail is too heavy."""
-    found, k = ais_with_tail(log_weight, population_size=population_size)
-    unknown = leaves_error_unknown(population_means(log_weight, population_size), k)
+    found, k = ais_with_tail(log_weight)
+    unknown = leaves_error_unknown(log_weight, k)
     return Estimate(name, found.log_evidence, np.inf if unknown else found.mcse, steps)

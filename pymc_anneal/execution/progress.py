@@ -75,7 +75,13 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         self._progress.stop()
 
     def add_bar(self, name: str, total: float = 1.0, status: str = _FIRST) -> ProgressBar:
-        """Add a bar that is full when ``total`` is completed, and a text until its first update."""
+        """Add a bar that is full when ``total`` is completed, and a text until its first update.
+
+        A full one of the same name gives its place up: surveys may be many.
+        """
+        for old in self._progress.tasks:
+            if old.description == name and old.finished:
+                self._progress.remove_task(old.id)
         task = self._progress.add_task(name, total=total, status=status)
         return ProgressBar(self._progress, task)
 

@@ -73,8 +73,12 @@ def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
 
 def count_data(compiled: CompiledModel) -> int:
     """Count the observed values."""
-    observed = [compiled.model.rvs_to_values[rv] for rv in compiled.model.observed_RVs]
-    return sum(np.size(value.eval()) for value in compiled.freeze(observed))
+    return sum(np.size(value) for value in compiled.observed_data().values())
+
+
+def count_numbers(compiled: CompiledModel) -> int:
+    """Count what an evaluation of the density takes in: coordinates and observed values."""
+    return compiled.evaluations * (compiled.ndim + count_data(compiled))
 
 
 def known_values(

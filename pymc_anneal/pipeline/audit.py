@@ -30,6 +30,9 @@ _PARTICLES = 512
 _HEARD, _HEARD_IF_COSTLY = 2048, 256
 # Climbs of which one leads to a mode on average, for at least one to find it with 95 %.
 _AT_LEAST_ONCE = 3
+# Probability that a part of the posterior escapes all held-out particles, for which its share is
+# said, and the effective number of these below which it is: the share is 14 % then.
+_UNSEEN, _FEW = 0.05, 20
 # What to do about a mode that a run has missed.
 _ADVICE = "the run missed it; reference='pilot' starts from all modes that were found"
 
@@ -136,6 +139,7 @@ def say_what_was_not_examined(
     target: ModelTarget,
     fitted: FittedReference | None,
     levels: Levels | None,
+    hearing: Hearing | None = None,
 ) -> str:
     """Say which modes nothing has looked for; "" if there is nothing to find."""
     compiled = target.compiled
@@ -144,6 +148,28 @@ def say_what_was_not_examined(
     )
     if one_mode or not likelihood_has_parents(compiled.model):
         return ""
+    return _say_of_modes(session, target, fitted, levels) + _say_of_few(hearing)
+
+
+def _say_of_few(hearing: Hearing | None) -> str:
+    """Say which share of the posterior may have escaped the held-out particles, if they are few."""
+    if hearing is None or hearing.hole.witnesses >= _FEW:
+        return ""
+    share = 1 - _UNSEEN ** (1 / hearing.hole.witnesses)
+    return (
+        f"; the held-out particles are few (effectively {hearing.hole.witnesses:.2g}): a part of "
+        f"{share:.0%} may have escaped them all"
+    )
+
+
+def _say_of_modes(
+    session: Session,
+    target: ModelTarget,
+    fitted: FittedReference | None,
+    levels: Levels | None,
+) -> str:
+    """Say which modes no search and no levels have looked for."""
+    compiled = target.compiled
     if fitted is None:
         return f"modes were not looked for: {_explain_no_audit(session, target)}"
     if fitted.climbs:

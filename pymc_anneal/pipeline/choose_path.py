@@ -26,11 +26,10 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.pipeline.moment_averaged_path import MomentAveragedPath
 from pymc_anneal.pipeline.path_choice import PathChoice, PathRequest
-from pymc_anneal.pipeline.q_average_path import QPath
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 
-PathName: TypeAlias = Literal["geometric", "moment", "q", "auto"]
+PathName: TypeAlias = Literal["geometric", "moment", "auto"]
 
 # Share of the cost of a geometric run that "auto" may spend on the second path; empirical: the
 # ratio to the better path stays below 1.2 on the exact problems.
@@ -97,7 +96,6 @@ class AutoPath:
 PATHS: Mapping[str, Callable[[], PathChoice]] = {
     "geometric": GeometricChoice,
     "moment": MomentAveragedPath,
-    "q": QPath,
     "auto": AutoPath,
 }
 

@@ -157,7 +157,7 @@ def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:
         doubts=(*stages.doubts, *doubt_run(target, forward, audit, hearing)),
         hearing=hearing,
         witnesses=witnesses_of(levels),
-        limits=say_what_was_not_examined(session, target, fitted, levels),
+        limits=say_what_was_not_examined(session, target, fitted, levels, hearing),
     )
 
 

@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, run_pilot
+from pymc_anneal.adaptation.pilot import (
+    COMPARE,
+    MEASURE,
+    SURVEY,
+    Effort,
+    Pilot,
+    pooled,
+    run_pilot,
+)
 from pymc_anneal.adaptation.preconditioner import MAX_DENSE
 from pymc_anneal.adaptation.support import MOST
 from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
@@ -24,6 +32,7 @@ from pymc_anneal.base.programs import forget_if_full
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.evidence.held_out import effective_witnesses
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
 from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, as_checkpoint, open_stage_log
 from pymc_anneal.execution.fingerprint import describe, describe_versions
@@ -40,6 +49,16 @@ _MIN_PILOT = 256
 # particles than coordinates. In more dimensions scales come from the curvature, or are diagonal. A
 # quarter of them is held out.
 _LEAST_SURVEY, _SURVEY_PER_COORDINATE, _SURVEY_IN_MANY = 320, 5, 512
+
+# Draws of the prior for the first step of a survey, and the numbers that they may take in together:
+# in 21 of 27 random models they left 1.3 to 4 times as many families, and saved a fifth of the
+# evaluations. A draw of a cheap density takes microseconds.
+_FIRST_DRAWS, _FIRST_NUMBERS = 8192, 2**22
+# Effective number of families up to which surveys are repeated: of 30, a tenth of the posterior
+# has one with 96 %. The largest number of surveys, and the numbers that their evaluations may take
+# in: a second or two. Of 100 random models, three were wrong and trusted at the word of 1 to 3
+# families, in three of seven runs; with so many, in one of nine.
+_FAMILIES, _MOST_SURVEYS, _NUMBERS = 30, 32, 2**26
 
 
 class Seeds(NamedTuple):
@@ -140,13 +159,24 @@ class Session:
         """Return the run from the prior with a survey as its pilot: few moves of its particles.
 
         These show what the posterior looks like, and a reference is fitted to them. Particles that
-        move so little give a rough estimate of the evidence: its ``log_z`` is NaN.
+        move so little give a rough estimate of the evidence: its ``log_z`` is NaN. Where few
+        families are left of them, further surveys follow, and the particles are theirs together.
         """
         ndim = prior.draw_reference(seed, 1).shape[1]
         particles = max(_LEAST_SURVEY, _SURVEY_PER_COORDINATE * ndim)
         if ndim > MAX_DENSE:
             particles = _SURVEY_IN_MANY
-        found = self._pilot("Survey", prior, transition, seed, particles, np.inf, SURVEY)
+
+        def survey(own: np.random.SeedSequence) -> Pilot:
+            return self._pilot("Survey", prior, transition, own, particles, np.inf, SURVEY)
+
+        every = [found := survey(seed)]
+        rng = np.random.default_rng(seed.spawn(1)[0])
+        while effective_witnesses(found.ancestor) < _FAMILIES and len(every) < _MOST_SURVEYS:
+            if sum(p.evaluations for p in [*every, every[-1]]) * prior.numbers > _NUMBERS:
+                break
+            every.append(survey(seed.spawn(1)[0]))
+            found = pooled(every, rng)
         return prior.with_pilot(replace(found, log_z=np.nan, rough_log_z=found.log_z))
 
     def tune_at_target(
@@ -211,6 +241,7 @@ class Session:
                 refuse_flat=self.settings.free_transition and self._is_smooth,
                 refuse_infinite=self._is_smooth and not whole,
                 guide=candidate.guide,
+                first_draws=_first_draws(candidate) if effort is SURVEY else 0,
             )
 
         return self._stage(name, compute)
@@ -239,6 +270,11 @@ class Session:
         if run.interrupted:
             raise KeyboardInterrupt
         return run
+
+
+def _first_draws(candidate: RunCandidate) -> int:
+    """Return the draws of the prior that the first step of a survey may see."""
+    return int(min(_FIRST_DRAWS, _FIRST_NUMBERS / max(candidate.numbers, 1)))
 
 
 @contextmanager

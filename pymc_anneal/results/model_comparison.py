@@ -17,7 +17,6 @@ from pymc_anneal.base.html import (
     html_status,
     html_table,
     html_verdict,
-    probability_text,
     round_to_error,
 )
 from pymc_anneal.evidence.verdict import Verdict
@@ -28,6 +27,8 @@ RoundTo: TypeAlias = int | Literal["auto", "none", "None"]
 _HEADER = ("model", "rank", "log evidence", "error", "log BF", "probability", "verdict")
 # Columns of a comparison with ``decompose=True``.
 _PARTS = ("fit", "information", "dimension", "log_prior_volume")
+# Distance from 1 below which a probability is not written out.
+_LEAST_REST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +189,16 @@ def _known(row: pd.Series, write: _Write, against: bool, every: bool) -> tuple[s
 
 def _write_error(error: float, write: _Write) -> str:
     return f"{error:.2g}" if write is round_to_error else write(error, error)
+
+
+def probability_text(value: float) -> str:
+    """Write a probability so that one below 1 does not look like 1: 0.9998."""
+    rest = 1.0 - value
+    if not 0 < rest < 0.01:
+        return f"{value:.3g}"
+    if rest < _LEAST_REST:
+        return f"> {1 - _LEAST_REST:g}"
+    return f"{value:.{-int(np.floor(np.log10(rest)))}f}"
 
 
 def _write_probability(value: float, write: _Write) -> str:

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal._version import __version__
 from pymc_anneal.base.arviz_compat import Container, has_group, required_group
-from pymc_anneal.base.html import html_table, probability_text, round_to_error
+from pymc_anneal.base.html import html_table, round_to_error
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.results.bayes_factor import (
@@ -23,7 +23,7 @@ from pymc_anneal.results.bayes_factor import (
     factor_range,
     factor_text,
 )
-from pymc_anneal.results.model_comparison import ModelComparison
+from pymc_anneal.results.model_comparison import ModelComparison, probability_text
 
 _FACTORS = (
     "favoured",

@@ -104,13 +104,12 @@ def sample_ais(
         Number of annealing steps K, or "auto": planned for ``target_mcse``.
     target_mcse : float
         Wanted Monte Carlo standard error of the log evidence, in nats.
-    path : {"geometric", "moment", "q", "auto"}, MomentAveragedPath, QPath or Path
+    path : {"geometric", "moment", "auto"}, MomentAveragedPath, QPath or Path
         "geometric": power posteriors. "moment": averages of the moments of prior and posterior
-        (Grosse et al. 2013), shorter if the two are far apart. "q": averages of Brekelmans et al.
-        (2020). "auto": the geometric or the moment-averaged path, whichever the pilot predicts to
-        be cheaper. Or a :class:`MomentAveragedPath` or :class:`QPath` with settings; or an object
-        with the methods of :class:`~pymc_anneal.base.contracts.Path`, such as a
-        :class:`CustomPath`.
+        (Grosse et al. 2013), shorter if the two are far apart. "auto": the geometric or the
+        moment-averaged path, whichever the pilot predicts to be cheaper. Or a
+        :class:`MomentAveragedPath` or :class:`QPath` with settings; or an object with the methods
+        of :class:`~pymc_anneal.base.contracts.Path`, such as a :class:`CustomPath`.
     reference : {"auto", "prior", "pilot", "laplace"} or Reference
         Density from which the path starts; one near the posterior makes the run shorter, and the
         estimate stays unbiased. "auto": the prior or a mixture fitted to the particles of a

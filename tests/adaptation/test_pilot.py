@@ -10,7 +10,7 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError, run_pilot
+from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError, pooled, run_pilot
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.progress import PilotProgress
 from tests.adaptation.normal_path import (
@@ -63,6 +63,20 @@ class TestPath:
         assert made.families == pytest.approx(5)
         assert replace(made, tau=np.array([PARTICLES / 2])).families == pytest.approx(2)
         assert replace(made, tau=np.array([4.0 * PARTICLES])).families == 1
+
+    def test_pooled_by_hand(self, pilot: Pilot) -> None:
+        """Shares by the estimates of Z, whose mean is that of the pool; families stay apart."""
+        low, high = (
+            replace(pilot, log_z=log_z, position=np.full((PARTICLES, 1), log_z), evaluations=i)
+            for i, log_z in enumerate((0.0, np.log(3.0)))
+        )
+        found = pooled([low, high], np.random.default_rng(1))
+        assert found.log_z == pytest.approx(np.log(2.0))
+        assert (found.position == low.position[0]).mean() == pytest.approx(0.25, abs=1e-3)
+        assert found.evaluations == high.evaluations
+        of = [set(found.ancestor[found.position[:, 0] == p.log_z]) for p in (low, high)]
+        assert not of[0] & of[1]
+        assert of[1] <= {a + max(pilot.ancestor) + 1 for a in pilot.ancestor}
 
     @pytest.mark.parametrize(("accepted", "found"), [(0.5, True), (0.45, False)])
     def test_a_step_size_is_found(self, pilot: Pilot, accepted: float, found: bool) -> None:

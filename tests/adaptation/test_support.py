@@ -13,7 +13,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError, check_not_flat
 from pymc_anneal.adaptation.pilot import Pilot, run_pilot
-from pymc_anneal.adaptation.support import WANTED, Reached
+from pymc_anneal.adaptation.support import WANTED, Reached, take_first_step
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.double_precision import double_precision
 
@@ -66,6 +66,86 @@ def test_no_further_draws_where_enough_are_inside() -> None:
 def test_the_search_says_how_many_draws_it_made() -> None:
     with pytest.raises(ValueError, match="zero at all of 16512 prior draws"):
         pilot(path_where(8.0), max_draws=10_000)
+
+
+class TestFirstStep:
+    """Of 4,096 draws of a normal prior to a normal likelihood, far out."""
+
+    DRAWS = 4096
+
+    @staticmethod
+    def path(nan_above: float = np.inf, low: float = 0.0) -> pma.GeometricPath:
+        def terms(x: jax.Array) -> LogTerms:
+            log_prior = -0.5 * x[0] ** 2 - 0.5 * np.log(2 * np.pi)
+            log_likelihood = -0.5 * ((x[0] - 2.5) / 0.2) ** 2
+            log_likelihood = jnp.where(x[0] < low, -jnp.inf, log_likelihood)
+            return LogTerms(log_prior, jnp.where(x[0] > nan_above, jnp.nan, log_likelihood))
+
+        return pma.GeometricPath(terms)
+
+    @double_precision
+    def take(self, seed: int, path: pma.GeometricPath, draws: int = DRAWS):
+        own, further = np.random.SeedSequence(seed).spawn(2)
+        return take_first_step(path, draw(own, PARTICLES), draw, further, draws, 1.0)
+
+    def test_it_leaves_twice_as_many_effective_draws_as_particles(self) -> None:
+        start, (beta, step) = self.take(1, self.path())
+        assert 0 < beta < 1
+        assert step.discrepancy == pytest.approx(np.log(start.inside / (2 * PARTICLES)), abs=1e-6)
+        assert start.drawn == self.DRAWS
+        assert start.inside == pytest.approx(self.DRAWS / 2, abs=150)
+        assert start.log_mass == pytest.approx(np.log(start.inside / self.DRAWS))
+        assert start.position.shape == (PARTICLES, 1)
+        assert not step.log_u.any()
+
+    def test_mean_and_distribution_at_its_temperature(self) -> None:
+        """Over seeds; half of the draws have no likelihood, which counts."""
+        errors, scores = [], []
+        for seed in range(20):
+            start, (beta, step) = self.take(seed, self.path())
+            variance = 1 / (1 + beta / 0.04)
+            mean = variance * beta * 2.5 / 0.04
+            exact = -0.5 * 2.5**2 / (1 + 0.04 / beta) + 0.5 * np.log(variance)
+            exact += stats.norm.logsf(-mean / np.sqrt(variance))
+            errors.append(step.log_mean - exact)
+            scores.append((start.position.mean() - mean) / np.sqrt(variance / PARTICLES))
+        assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(20)
+        assert np.std(errors) < 1.5 * np.sqrt(np.expm1(step.discrepancy + np.log(2)) / self.DRAWS)
+        assert abs(np.mean(scores)) < 4 / np.sqrt(20) + 0.5
+
+    def test_families_are_the_draws(self) -> None:
+        start, _ = self.take(1, self.path())
+        assert len(np.unique(start.family)) > 0.7 * PARTICLES
+        _, first = np.unique(start.family, return_index=True)
+        assert len(np.unique(start.position[first])) == len(first)
+
+    def test_nan_is_left_to_the_moves(self) -> None:
+        start, (beta, _) = self.take(1, self.path(nan_above=3.2))
+        assert (start.position < 3.2).all()
+        assert 0 < beta <= 1
+
+    def test_all_the_way_where_the_likelihood_is_nearly_flat(self) -> None:
+        _, (beta, step) = self.take(1, path_where(-1.0, elsewhere=-0.5))
+        assert beta == 1
+        assert step.discrepancy < 0.1
+
+    def test_a_pilot_goes_on_from_it(self) -> None:
+        errors, families = [], []
+        for seed in range(4):
+            own, seed_run = np.random.SeedSequence(seed).spawn(2)
+            given = self.path(low=-1.0), pma.RandomWalkMetropolis(), draw(own, PARTICLES), seed_run
+            found = run_pilot(*given, draw=draw, first_draws=self.DRAWS)
+            plain = run_pilot(*given, draw=draw)
+            exact = stats.norm.logpdf(2.5, 0, np.hypot(1, 0.2)) + 0.5 * np.log(2 * np.pi * 0.04)
+            errors.append((found.log_z - exact) / found.log_z_mcse)
+            families.append([p.families for p in (found, plain)])
+            assert len(found.betas) < len(plain.betas)
+            assert found.evaluations < plain.evaluations
+            assert found.seen == self.DRAWS
+            assert found.betas[-1] == 1
+        assert max(np.abs(errors)) < 4
+        many, few = np.mean(families, axis=0)
+        assert many > few
 
 
 def test_particles_that_a_guide_has_led_there_have_ancestors() -> None:

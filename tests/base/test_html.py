@@ -7,9 +7,9 @@ from pymc_anneal.base.html import (
     html_status,
     html_table,
     html_verdict,
-    probability_text,
     round_to_error,
 )
+from pymc_anneal.results.model_comparison import probability_text
 
 
 def test_cells_are_escaped_once() -> None:

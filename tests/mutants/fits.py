@@ -196,6 +196,10 @@ ROWS: Rows = [
             ("reached.family[order], int(", "np.arange(n), int("),
             ("inside < min(WANTED, n) and drawn < most", "inside < 1 and drawn < most"),
             ("np.concatenate([*found, position[~possible]])[:n]", "position"),
+            ("np.log(inside / (_EFFECTIVE * n))", "np.log(len(every) / (_EFFECTIVE * n))"),
+            ("float(beta * log_u.max() + np.log(weight.mean()))", "float(beta * log_u.max() + np.log(weight[weight > 0].mean()))"),
+            ("weight = np.exp(beta * (log_u - log_u.max()))", "weight = np.exp(log_u - log_u.max())"),
+            ("start = Start(every[chosen], chosen, inside", "start = Start(every[chosen], np.arange(n), inside"),
         ],
     ),
     (
@@ -347,6 +351,22 @@ ROWS: Rows = [
         ],
     ),
     (
+        "pipeline/session",
+        "tests/pipeline/test_session.py",
+        [
+            ("effective_witnesses(found.ancestor) < _FAMILIES", "False"),
+            ("for p in [*every, every[-1]]) * prior.numbers", "for p in every[:0]) * prior.numbers"),
+            ("found = pooled(every, rng)", "pass"),
+        ],
+    ),
+    (
+        "pipeline/audit",
+        "tests/pipeline/test_split_levels.py",
+        [
+            ("1 - _UNSEEN ** (1 / hearing.hole.witnesses)", "_UNSEEN ** (1 / hearing.hole.witnesses)"),
+        ],
+    ),
+    (
         "pipeline/fitted_mixture",
         "tests/pipeline/test_split_levels.py",
         [
@@ -440,6 +460,9 @@ ROWS: Rows = [
             ("log_reference_mass=start.log_mass", "log_reference_mass=0.0"),
             ("transition=by_temperature(betas[1:], tuners)", "transition=by_temperature(betas[:-1], tuners)"),
             ("increments = np.expm1(self.discrepancy) * np.maximum(self.tau, 1.0)", "increments = np.expm1(self.discrepancy)"),
+            ("np.repeat(np.exp(log_z - log_z.max()), n)", "np.ones(n * len(pilots))"),
+            ("p.ancestor + i * most", "p.ancestor"),
+            ("float(logsumexp(log_z) - np.log(len(pilots)))", "float(log_z.max())"),
         ],
     ),
     (

@@ -413,11 +413,15 @@ ROWS: Rows = [
         ],
     ),
     (
+        "results/model_comparison",
+        "tests/base/test_html.py",
+        [("if not 0 < rest < 0.01", "if True")],
+    ),
+    (
         "base/html",
         "tests/base/test_html.py",
         [
             ("1 - np.floor(np.log10(error)), 1, 4", "-np.floor(np.log10(error)), 1, 4"),
-            ("if not 0 < rest < 0.01", "if True"),
             ("if colour == _GREEN and not examined", "if False"),
         ],
     ),

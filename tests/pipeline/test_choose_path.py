@@ -25,7 +25,6 @@ class TestResolvePath:
         [
             ("geometric", GeometricChoice()),
             ("moment", pma.MomentAveragedPath()),
-            ("q", pma.QPath()),
             ("auto", AutoPath()),
         ],
     )

@@ -219,7 +219,7 @@ class TestChoice:
     @pytest.mark.slow
     def test_other_paths_start_from_the_prior(self) -> None:
         model, _ = two_modes(0.8, 1, 4.0)
-        idata = run(model, path="q", draws=25, random_seed=1)
+        idata = run(model, path=pma.QPath(), draws=25, random_seed=1)
         assert attributes(idata)["reference"] == "prior"
 
     @pytest.mark.slow

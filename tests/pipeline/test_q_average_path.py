@@ -10,7 +10,7 @@ from tests.pipeline.conflict import is_near, run_along
 
 @pytest.mark.slow
 def test_evidence() -> None:
-    idata = run_along("q")
+    idata = run_along(pma.QPath())
     assert is_near(idata)
     assert group(idata, "evidence").attrs["path"] == "QAveragePath"
 

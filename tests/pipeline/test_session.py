@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 
 import pymc_anneal as pma
 
+from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.evidence.held_out import effective_witnesses
 from pymc_anneal.execution.blocks import make_blocks
-from pymc_anneal.pipeline.session import Seeds, open_session
+from pymc_anneal.pipeline import session as session_module
+from pymc_anneal.pipeline.session import Seeds, Session, open_session
 from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.target import RunCandidate
 from tests.execution.test_workers import Interrupting
@@ -69,6 +73,50 @@ class TestPilot:
                 for _ in range(2)
             )
         np.testing.assert_array_equal(first.position, second.position)
+
+
+class TestSurvey:
+    """Repeated while few families are left, as long as it may take."""
+
+    @staticmethod
+    def surveys(numbers: float, wanted: float, monkeypatch: pytest.MonkeyPatch) -> list[Pilot]:
+        """Return the surveys that were made, and the pilot of their particles as the last."""
+        monkeypatch.setattr(session_module, "_FAMILIES", wanted)
+        monkeypatch.setattr(session_module, "_FIRST_DRAWS", 0)
+        candidate, made = replace(LogGammaTarget().candidate(), numbers=numbers), list[Pilot]()
+        single = Session._pilot
+
+        def record(self: Session, *given: Any) -> Pilot:
+            made.append(single(self, *given))
+            return made[-1]
+
+        monkeypatch.setattr(Session, "_pilot", record)
+        with log_gamma_session(**FIXED) as session:
+            found = session.survey(candidate, KERNEL, session.seeds.reference)
+            assert session.meter.stages["Survey"].evaluations == sum(p.evaluations for p in made)
+        return [*made, found.pilot]
+
+    def test_one_is_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made, found = self.surveys(1.0, 1.0, monkeypatch)
+        np.testing.assert_array_equal(made.position, found.position)
+        assert np.isnan(found.log_z)
+        assert found.rough_log_z == made.log_z
+
+    def test_until_there_are_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        alone = effective_witnesses(self.surveys(1.0, 1.0, monkeypatch)[-1].ancestor)
+        *made, found = self.surveys(1.0, 1.5 * alone, monkeypatch)
+        assert 1 < len(made) < 5
+        assert effective_witnesses(found.ancestor) >= 1.5 * alone
+        assert len({p.log_z for p in made}) == len(made)
+        mean = np.log(np.mean(np.exp([p.log_z for p in made])))
+        assert found.rough_log_z == pytest.approx(mean)
+
+    def test_not_beyond_what_it_may_take(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        (one, _) = self.surveys(np.inf, np.inf, monkeypatch)
+        numbers = session_module._NUMBERS / (3.5 * one.evaluations)
+        *made, _ = self.surveys(numbers, np.inf, monkeypatch)
+        assert 2 <= len(made) <= 4
+        assert sum(p.evaluations for p in made) * numbers <= session_module._NUMBERS * 1.2
 
 
 def nan_terms(x) -> LogTerms:

@@ -1,5 +1,6 @@
 """Multilevel splitting beside a survey, the argument `audit`, and what was not examined."""
 
+import re
 import time
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ from pymc_anneal.adaptation import target_density
 from pymc_anneal.adaptation.fit_mixture import fit_to_particles
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
-from pymc_anneal.pipeline import fitted_mixture, split_levels
+from pymc_anneal.pipeline import audit, fitted_mixture, split_levels
 
 SEED = np.random.SeedSequence(1)
 
@@ -177,6 +178,16 @@ class TestNotExamined:
     def test_climbs(self, normal) -> None:
         found = str(run(normal).verdict)
         assert found.endswith("1 in 106 draws of the prior climb may be missed")
+
+    def test_few_held_out_particles(self, normal, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With n of them a part of 1 - 0.05^(1/n) escapes them all with 5 %."""
+        monkeypatch.setattr(audit, "_FEW", 1000)
+        found = run(normal)
+        number = next(w.number for w in found.witnesses if w.kind == "held-out particles")
+        said = re.search(r"effectively (.*)\): a part of (\d+)% may have", str(found.verdict))
+        assert said is not None
+        assert float(said[1]) == pytest.approx(number, rel=0.06)
+        assert (1 - int(said[2]) / 100) ** number == pytest.approx(0.05, rel=0.3)
 
     def test_few_climbs_of_a_costly_density(self, normal, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(target_density, "_CHEAP", 1.0)
