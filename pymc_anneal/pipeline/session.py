@@ -51,8 +51,8 @@ _MIN_PILOT = 256
 _LEAST_SURVEY, _SURVEY_PER_COORDINATE, _SURVEY_IN_MANY = 320, 5, 512
 
 # Draws of the prior for the first step of a survey, and the numbers that they may take in together:
-# in 49 random models they left 1.4 times as many families (median) for as many evaluations, gradients
-# included, and a draw takes none of these.
+# in 49 random models they left 1.4 times as many families (median) for as many evaluations, and a
+# draw takes no gradient.
 _FIRST_DRAWS, _FIRST_NUMBERS = 8192, 2**22
 # Effective number of families up to which surveys are repeated: of 30, a tenth of the posterior
 # has one with 96 %. The largest number of surveys, and the numbers that their evaluations may take
