@@ -31,7 +31,7 @@ from pymc_anneal.base.meter import Meter
 from pymc_anneal.base.programs import forget_if_full
 from pymc_anneal.base.progress import PilotProgress
 from pymc_anneal.base.replaced_file import locked
-from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.base.seeds import RandomSeed, seed_sequence, spawned
 from pymc_anneal.evidence.held_out import effective_witnesses
 from pymc_anneal.execution.blocks import AnnealedRun, anneal
 from pymc_anneal.execution.checkpoint import Checkpoint, StageLog, as_checkpoint, open_stage_log
@@ -170,12 +170,12 @@ class Session:
         def survey(own: np.random.SeedSequence) -> Pilot:
             return self._pilot("Survey", prior, transition, own, particles, np.inf, SURVEY)
 
-        every = [found := survey(seed)]
-        rng = np.random.default_rng(seed.spawn(1)[0])
+        # The first two children are those of the pilot.
+        every, rng = [found := survey(seed)], np.random.default_rng(spawned(seed, 2))
         while effective_witnesses(found.ancestor) < _FAMILIES and len(every) < _MOST_SURVEYS:
             if sum(p.evaluations for p in [*every, every[-1]]) * prior.numbers > _NUMBERS:
                 break
-            every.append(survey(seed.spawn(1)[0]))
+            every.append(survey(spawned(seed, 2 + len(every))))
             found = pooled(every, rng)
         return prior.with_pilot(replace(found, log_z=np.nan, rough_log_z=found.log_z))
 

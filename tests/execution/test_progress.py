@@ -45,6 +45,16 @@ def test_the_first_text_is_the_compilation() -> None:
     assert task.fields["status"] == "compiling, then moves of 11 evaluations"
 
 
+def test_a_bar_takes_the_place_of_a_full_one_of_its_name() -> None:
+    display = ProgressDisplay(False)
+    full, other = display.add_bar("Survey"), display.add_bar("Fit")
+    full.update(1.0, "done")
+    other.update(0.5, "half")
+    for name in ("Survey", "Fit"):
+        display.add_bar(name)
+    assert [task.description for task in display._progress.tasks] == ["Fit", "Survey", "Fit"]
+
+
 def test_work_of_unknown_length() -> None:
     display = ProgressDisplay(False)
     with display.busy("Fit", "further modes"):
