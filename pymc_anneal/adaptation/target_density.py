@@ -13,7 +13,8 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import evaluate, trace_of_gradient, value_and_gradient
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
-from pymc_anneal.base.contracts import NEGLIGIBLE, LogTerms, check_not_nan
+from pymc_anneal.base.contracts import NEGLIGIBLE, LogTerms, Path, check_not_nan
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.summands import size_of
 from pymc_anneal.paths.geometric import GeometricPath
 
@@ -36,6 +37,12 @@ def operations(jaxpr: Any) -> float:
         inner = equation.params.get("length", 1) * sum(map(operations, parts))
         total += inner + _terms(equation) * sum(map(size_of, equation.outvars))
     return total
+
+
+@double_precision
+def operations_of_density(path: Path, size: int, ndim: int) -> float:
+    """Return the operations of the terms of a path at one position of a batch."""
+    return operations(evaluate.trace(path, np.zeros((size, ndim))).jaxpr) / size
 
 
 def _terms(equation: Any) -> int:

@@ -76,11 +76,6 @@ def count_data(compiled: CompiledModel) -> int:
     return sum(np.size(value) for value in compiled.observed_data().values())
 
 
-def count_numbers(compiled: CompiledModel) -> int:
-    """Count what an evaluation of the density takes in: coordinates and observed values."""
-    return compiled.evaluations * (compiled.ndim + count_data(compiled))
-
-
 def known_values(
     compiled: CompiledModel, graphs: Sequence[Variable], shape: Sequence[int]
 ) -> list[np.ndarray] | None:

@@ -16,7 +16,6 @@ from pymc_anneal.execution.fingerprint import describe_model
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import FIRST_ORDER
 from pymc_anneal.model.describe_priors import describe_priors
-from pymc_anneal.model.parents import count_numbers
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.reach_support import reach_support
 from pymc_anneal.pipeline.target import RunCandidate
@@ -93,8 +92,7 @@ class ModelTarget:
         """Return the run from the prior along the geometric path."""
         path = GeometricPath(self.compiled.log_terms)
         guide = partial(reach_support, self.compiled)
-        numbers = np.inf if self.compiled.calls else count_numbers(self.compiled)
-        return RunCandidate("prior", self.compiled.sample_prior, path, guide=guide, numbers=numbers)
+        return RunCandidate("prior", self.compiled.sample_prior, path, guide=guide)
 
     def explain_nan(self, position: np.ndarray) -> str:
         """Say which term of the model is NaN at a position of shape ``(d,)``."""

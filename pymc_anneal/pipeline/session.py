@@ -23,6 +23,7 @@ from pymc_anneal.adaptation.pilot import (
 )
 from pymc_anneal.adaptation.preconditioner import MAX_DENSE
 from pymc_anneal.adaptation.support import MOST
+from pymc_anneal.adaptation.target_density import operations_of_density
 from pymc_anneal.adaptation.tune_at_target import ROUNDS, rescale_at_target, tune_at_target
 from pymc_anneal.annealing.block import Block
 from pymc_anneal.base.compilation_cache import compilation_cache
@@ -50,15 +51,14 @@ _MIN_PILOT = 256
 # quarter of them is held out.
 _LEAST_SURVEY, _SURVEY_PER_COORDINATE, _SURVEY_IN_MANY = 320, 5, 512
 
-# Draws of the prior for the first step of a survey, and the numbers that they may take in together:
-# in 49 random models they left 1.4 times as many families (median) for as many evaluations, and a
-# draw takes no gradient.
-_FIRST_DRAWS, _FIRST_NUMBERS = 8192, 2**22
+# Draws of the prior for the first step of a survey, and the operations that they may take: a tenth
+# of a second or two. In 49 random models they left 1.4 times as many families (median) for as many
+# evaluations.
+_FIRST_DRAWS, _FIRST_OPERATIONS = 8192, 2e8
 # Effective number of families up to which surveys are repeated: of 30, a tenth of the posterior
-# has one with 96 %. The largest number of surveys, and the numbers that their evaluations may take
-# in: a second or two. Of 100 random models, four were wrong and trusted with one survey each, and
-# one so.
-_FAMILIES, _MOST_SURVEYS, _NUMBERS = 30, 32, 2**26
+# has one with 96 %. The largest number of surveys, and the operations of their evaluations: two to
+# four seconds. Of 100 random models, four were wrong and trusted with one survey each, and one so.
+_FAMILIES, _MOST_SURVEYS, _OPERATIONS = 30, 32, 1.5e9
 
 
 class Seeds(NamedTuple):
@@ -167,13 +167,19 @@ class Session:
         if ndim > MAX_DENSE:
             particles = _SURVEY_IN_MANY
 
+        each = np.inf  # of a black box
+        if self._is_smooth:
+            each = max(operations_of_density(prior.path, particles, ndim), 1.0)
+        draws = int(min(_FIRST_DRAWS, _FIRST_OPERATIONS / each))
+
         def survey(own: np.random.SeedSequence) -> Pilot:
-            return self._pilot("Survey", prior, transition, own, particles, np.inf, SURVEY)
+            given = transition, own, particles, np.inf, SURVEY, draws
+            return self._pilot("Survey", prior, *given)
 
         # The first two children are those of the pilot.
         every, rng = [found := survey(seed)], np.random.default_rng(spawned(seed, 2))
         while effective_witnesses(found.ancestor) < _FAMILIES and len(every) < _MOST_SURVEYS:
-            if sum(p.evaluations for p in [*every, every[-1]]) * prior.numbers > _NUMBERS:
+            if sum(p.evaluations for p in [*every, every[-1]]) * each > _OPERATIONS:
                 break
             every.append(survey(spawned(seed, 2 + len(every))))
             found = pooled(every, rng)
@@ -214,6 +220,7 @@ class Session:
         particles: int,
         max_evaluations: float,
         effort: Effort,
+        first_draws: int = 0,
     ) -> Pilot:
         def compute() -> Pilot:
             seed_start, seed_run = seed_sequence(seed).spawn(2)
@@ -241,7 +248,7 @@ class Session:
                 refuse_flat=self.settings.free_transition and self._is_smooth,
                 refuse_infinite=self._is_smooth and not whole,
                 guide=candidate.guide,
-                first_draws=_first_draws(candidate) if effort is SURVEY else 0,
+                first_draws=first_draws,
             )
 
         return self._stage(name, compute)
@@ -270,11 +277,6 @@ class Session:
         if run.interrupted:
             raise KeyboardInterrupt
         return run
-
-
-def _first_draws(candidate: RunCandidate) -> int:
-    """Return the draws of the prior that the first step of a survey may see."""
-    return int(min(_FIRST_DRAWS, _FIRST_NUMBERS / max(candidate.numbers, 1)))
 
 
 @contextmanager

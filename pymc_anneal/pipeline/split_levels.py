@@ -15,7 +15,7 @@ from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.evidence.levels import Levels, Terms, predict_evaluations, split
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
-from pymc_anneal.model.parents import count_numbers, likelihood_has_jumps
+from pymc_anneal.model.parents import count_data, likelihood_has_jumps
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun
@@ -60,7 +60,8 @@ def _split(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> L
 
     # Of the fastest calls, so that the result does not depend on where they are made.
     seconds = sum(calls.fastest for calls in compiled.calls)
-    draws, most = _number_of_draws(seconds, count_numbers(compiled)), np.inf
+    numbers = compiled.evaluations * (compiled.ndim + count_data(compiled))
+    draws, most = _number_of_draws(seconds, numbers), np.inf
     if session.settings.audit == "auto":
         if draws * seconds >= _SECONDS:  # no need to predict the rest
             return None

@@ -74,8 +74,6 @@ class RunCandidate:
         What multilevel splitting found beside the survey, if it was asked.
     guide : Callable or None
         What leads from the prior to where the likelihood is not zero.
-    numbers : float
-        Numbers that an evaluation takes in; infinite for a black box.
     objection : str
         What a survey found that the reference misses, if anything.
     """
@@ -89,7 +87,6 @@ class RunCandidate:
     fitted: FittedReference | None = None
     levels: Levels | None = None
     guide: Guide | None = None
-    numbers: float = np.inf
     objection: str = ""
 
     @property

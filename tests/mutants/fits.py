@@ -355,7 +355,8 @@ ROWS: Rows = [
         "tests/pipeline/test_session.py",
         [
             ("effective_witnesses(found.ancestor) < _FAMILIES", "False"),
-            ("for p in [*every, every[-1]]) * prior.numbers", "for p in every[:0]) * prior.numbers"),
+            ("for p in [*every, every[-1]]) * each", "for p in every[:0]) * each"),
+            ("if self._is_smooth:\n            each", "if True:\n            each"),
             ("found = pooled(every, rng)", "pass"),
         ],
     ),

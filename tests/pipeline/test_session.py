@@ -11,6 +11,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation.pilot import Pilot
+from pymc_anneal.adaptation.target_density import operations_of_density
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.evidence.held_out import effective_witnesses
 from pymc_anneal.execution.blocks import make_blocks
@@ -27,6 +28,8 @@ from tests.pipeline.log_gamma_target import (
     log_gamma_session,
 )
 from tests.serial_executor import Serial
+
+PILOT = Session._pilot
 
 
 def state(seed: np.random.SeedSequence) -> list[int]:
@@ -79,15 +82,17 @@ class TestSurvey:
     """Repeated while few families are left, as long as it may take."""
 
     @staticmethod
-    def surveys(numbers: float, wanted: float, monkeypatch: pytest.MonkeyPatch) -> list[Pilot]:
+    def surveys(
+        wanted: float, monkeypatch: pytest.MonkeyPatch, operations: float = 1e12
+    ) -> list[Pilot]:
         """Return the surveys that were made, and the pilot of their particles as the last."""
         monkeypatch.setattr(session_module, "_FAMILIES", wanted)
+        monkeypatch.setattr(session_module, "_OPERATIONS", operations)
         monkeypatch.setattr(session_module, "_FIRST_DRAWS", 0)
-        candidate, made = replace(LogGammaTarget().candidate(), numbers=numbers), list[Pilot]()
-        single = Session._pilot
+        candidate, made = LogGammaTarget().candidate(), list[Pilot]()
 
         def record(self: Session, *given: Any) -> Pilot:
-            made.append(single(self, *given))
+            made.append(PILOT(self, *given))
             return made[-1]
 
         monkeypatch.setattr(Session, "_pilot", record)
@@ -97,14 +102,14 @@ class TestSurvey:
         return [*made, found.pilot]
 
     def test_one_is_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made, found = self.surveys(1.0, 1.0, monkeypatch)
+        made, found = self.surveys(1.0, monkeypatch)
         np.testing.assert_array_equal(made.position, found.position)
         assert np.isnan(found.log_z)
         assert found.rough_log_z == made.log_z
 
     def test_until_there_are_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        alone = effective_witnesses(self.surveys(1.0, 1.0, monkeypatch)[-1].ancestor)
-        *made, found = self.surveys(1.0, 1.5 * alone, monkeypatch)
+        alone = effective_witnesses(self.surveys(1.0, monkeypatch)[-1].ancestor)
+        *made, found = self.surveys(1.5 * alone, monkeypatch)
         assert 1 < len(made) < 5
         assert effective_witnesses(found.ancestor) >= 1.5 * alone
         assert len({p.log_z for p in made}) == len(made)
@@ -112,11 +117,17 @@ class TestSurvey:
         assert found.rough_log_z == pytest.approx(mean)
 
     def test_not_beyond_what_it_may_take(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        (one, _) = self.surveys(np.inf, np.inf, monkeypatch)
-        numbers = session_module._NUMBERS / (3.5 * one.evaluations)
-        *made, _ = self.surveys(numbers, np.inf, monkeypatch)
+        one, _ = self.surveys(np.inf, monkeypatch, 0.0)
+        path = LogGammaTarget().candidate().path
+        each = operations_of_density(path, *one.position.shape) * one.evaluations
+        *made, _ = self.surveys(np.inf, monkeypatch, 3.5 * each)
         assert 2 <= len(made) <= 4
-        assert sum(p.evaluations for p in made) * numbers <= session_module._NUMBERS * 1.2
+        *made, _ = self.surveys(np.inf, monkeypatch)
+        assert len(made) == session_module._MOST_SURVEYS
+
+    def test_a_black_box_is_surveyed_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Session, "_is_smooth", False)
+        assert len(self.surveys(np.inf, monkeypatch)) == 2
 
 
 def nan_terms(x) -> LogTerms:
