@@ -22,6 +22,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from scipy.optimize import bisect
+
 from pymc_anneal.adaptation.particles import Increment, evaluate
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.annealing.step_statistics import discrepancy
@@ -37,8 +39,8 @@ WANTED = 64
 _BATCH, MOST = 8192, 2**20
 # Effective draws for each particle that a first step leaves, so that few are taken twice.
 _EFFECTIVE = 2
-# Bisections of its temperature, in log scale from 1e-300 on.
-_HALVINGS = 60
+# Log of the lowest temperature that it may reach.
+_LEAST = np.log(1e-300)
 
 
 class Reached(NamedTuple):
@@ -186,14 +188,7 @@ def _largest_beta(log_u: np.ndarray, limit: float) -> float:
     """Return the largest temperature, at most 1, that a step of a discrepancy reaches."""
     if discrepancy(log_u) <= limit:
         return 1.0
-    low, high = np.log(1e-300), 0.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if discrepancy(np.exp(middle) * log_u) <= limit:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(low))
+    return float(np.exp(bisect(lambda s: discrepancy(np.exp(s) * log_u) - limit, _LEAST, 0.0)))
 
 
 def _ratio(path: Path, position: np.ndarray) -> np.ndarray:
