@@ -125,7 +125,8 @@ def fit_to_particles(
     searched = order == SMOOTH and not log_concave
     effort = surveyed or len(position)
     size = COSTLY_BATCH if compiled.costly else effort
-    target = TargetDensity(GeometricPath(compiled.log_terms), size, order != NO_GRADIENT)
+    path = GeometricPath(compiled.log_terms)
+    target = TargetDensity(path, size, order != NO_GRADIENT, nan_is_zero=True)
     search = None
     if searched:
         search = search_of(compiled, effort, evaluations, target.effort(compiled.ndim))

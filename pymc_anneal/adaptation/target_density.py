@@ -67,12 +67,16 @@ class TargetDensity:
         Whether the density has gradients.
     evaluations : int
         Evaluations of gradient or density up to now.
+    nan_is_zero : bool
+        Whether what is no number counts as zero at draws of a reference, since draws of the prior
+        have numbers: a fit goes astray to where a precision overflows, and need not end there.
     """
 
     path: GeometricPath
     size: int
     gradients: bool = True
     evaluations: int = 0
+    nan_is_zero: bool = False
 
     def effort(self, ndim: int) -> float:
         """Return the share of the usual evaluations that those of this density are worth.
@@ -97,7 +101,7 @@ class TargetDensity:
         """
         terms = self.evaluate(position)
         low = np.asarray(terms.log_prior) < np.max(terms.log_prior) - NEGLIGIBLE
-        zero = low & np.isnan(terms.log_likelihood)
+        zero = (low | self.nan_is_zero) & np.isnan(terms.log_likelihood)
         log_likelihood: Any = np.where(zero, -np.inf, terms.log_likelihood)
         terms = terms._replace(log_likelihood=log_likelihood)
         check_not_nan(terms.log_posterior, position)

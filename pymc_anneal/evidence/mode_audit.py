@@ -9,9 +9,12 @@ that a search finds elsewhere (`adaptation/peaks.py`). With draws ``x_i ~ r`` of
 and so does the average of ``m_j`` over the draws. A mode that they missed has a share by importance
 sampling and none among them. Where the weights of a mode have a heavy tail, as those of a normal
 component at a cusp, what counts is the share that the mode has at least, whatever its tail.
+
+Of thousands of modes each holds too little to be measured. Those that the draws know nothing of are
+measured together as well, as if they were one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +54,8 @@ class ModeAudit:
         Their shares among the draws, and the errors.
     at_least : ndarray, shape (modes,)
         The shares that they have at least, whatever the tails of the weights.
+    unmet : ModeAudit or None
+        All modes together that hardly a draw is in, as one; None if there are fewer than two.
     """
 
     centre: np.ndarray
@@ -62,6 +67,7 @@ class ModeAudit:
     among_draws: np.ndarray
     among_draws_mcse: np.ndarray
     at_least: np.ndarray
+    unmet: "ModeAudit | None" = None
 
     @property
     def missed(self) -> np.ndarray:
@@ -87,16 +93,25 @@ class ModeAudit:
         """Name the largest mode that the draws missed, and say what to do."""
         missed = np.flatnonzero(self.missed)
         if not len(missed):
-            return []
+            return [] if self.unmet is None else self.unmet.doubts_of_all(compiled, advice)
         j = missed[self.share[missed].argmax()]
         others = f" ({len(missed) - 1} more were missed too)" if len(missed) > 1 else ""
+        return [f"a mode at {self._describe(compiled, j)}{others}: {advice}"]
+
+    def doubts_of_all(self, compiled: CompiledModel, advice: str) -> list[str]:
+        """Say that the draws missed modes that are too small one by one, and what to do."""
+        if not self.missed[0]:
+            return []
+        return [f"modes, one of them at {self._describe(compiled, 0, ', hold together')}: {advice}"]
+
+    def _describe(self, compiled: CompiledModel, j: int, verb: str = " holds") -> str:
         held = f"{self.share[j]:.2g} +- {self.share_mcse[j]:.1g}"
         if not self._measured[j]:
             held = f"at least {self.at_least[j]:.2g}"
-        return [
-            f"a mode at {describe_position(compiled, self.centre[j])} holds {held} of the evidence "
-            f"by importance sampling, and {self.among_draws[j]:.2g} of the draws{others}: {advice}"
-        ]
+        return (
+            f"{describe_position(compiled, self.centre[j])}{verb} {held} of the evidence "
+            f"by importance sampling, and {self.among_draws[j]:.2g} of the draws"
+        )
 
 
 def audit_draws(
@@ -120,6 +135,28 @@ def audit_draws(
         mixture finds less, its modes have smaller shares.
     """
     member = membership(fitted.path, position, fitted.modes)
+    each = _audit(fitted, fitted.centres, member, weight, log_evidence)
+    few = each.among_draws < _LEAST_SHARE
+    if few.sum() < 2:
+        return each
+    largest = fitted.centres[few][[each.share[few].argmax()]]
+    fitted = replace(fitted, membership=_sum_of(fitted.membership, few))
+    return replace(each, unmet=_audit(fitted, largest, _sum_of(member, few), weight, log_evidence))
+
+
+def _sum_of(member: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the membership in any of some modes, shape ``(n, modes)`` to ``(n, 1)``."""
+    return np.asarray(np.minimum(member[:, chosen].sum(axis=1, keepdims=True), 1.0))
+
+
+def _audit(
+    fitted: FittedReference,
+    centre: np.ndarray,
+    member: np.ndarray,
+    weight: np.ndarray,
+    log_evidence: float,
+) -> ModeAudit:
+    """Compare shares by the membership of the draws of a mixture and of the weighted ones."""
     own, drawn = normalised(fitted.log_ratio_draws), fitted.membership
     part = min(np.exp(fitted.log_z - log_evidence), 1.0)
     share = part * (own @ drawn)
@@ -134,7 +171,7 @@ def audit_draws(
         for row, chosen in zip(log_weight, own_draws, strict=True)
     ]
     return ModeAudit(
-        centre=fitted.centres,
+        centre=centre,
         log_mass=fitted.log_z + np.log(np.maximum(own @ drawn, np.finfo(float).tiny)),
         share=share,
         share_mcse=part * _error_of_mean(own, drawn),

@@ -2,8 +2,9 @@
 
 A trajectory of gradients that ends behind an edge, where the likelihood is zero or much smaller, is
 rejected, and shorter steps do not help: the gradient does not show the edge. Where a survey has met
-such a region, or found no step size, and its moves have become long, a second survey moves by a
-random walk, and the cheaper of both goes on, by the predicted cost of the run.
+such a region, or found no step size, and its moves have become long, or where they are so long that
+only an edge explains it, a second survey moves by a random walk, and the cheaper of both goes on,
+by the predicted cost of the run.
 """
 
 from dataclasses import replace
@@ -22,6 +23,12 @@ from pymc_anneal.pipeline.target import PilotedRun
 # which a random walk is tried: between uniform data in eight dimensions a move of the survey took
 # 79, those of the run many thousands; those of a walk took two.
 _LEAST_ZERO, _LONG = 0.1, 32
+
+# Evaluations of a move from which an edge is taken for granted: beside the cut of an arc tangent,
+# where the likelihood falls by 1,900 nats but nowhere to zero, steps short enough to be accepted
+# are found, and a move takes 2,500. Without an edge the longest of 24 hard models took 310, and a
+# walk in its place found the posterior of a sine without noise in one of two runs only.
+_ENDLESS = 1024
 
 
 def start_from_survey(session: Session, request: Request) -> Start:
@@ -44,7 +51,8 @@ def _walk_at_edges(
     """Return a survey and its transition, by a random walk if that is cheaper at hard edges."""
     pilot = surveyed.pilot
     edged = pilot.inside <= (1 - _LEAST_ZERO) * pilot.drawn or not pilot.has_step_size(transition)
-    if not (edged and pilot.cost[-1] >= _LONG and session.settings.free_transition):
+    longest = _LONG if edged else _ENDLESS
+    if not (pilot.cost[-1] >= longest and session.settings.free_transition):
         return surveyed, transition
     walk = default_transition("random_walk", model=target.compiled)
     (seed,) = session.seeds.transition.spawn(1)

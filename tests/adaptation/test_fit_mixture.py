@@ -299,3 +299,16 @@ class TestDrawStart:
             terms = found.path.evaluate(draws)
             u = np.exp(np.asarray(terms.log_target - terms.log_reference) - log_evidence())
         assert abs(u.mean() - 1) > 4 * u.std() / np.sqrt(len(u))
+
+
+def test_a_density_that_is_no_number_beyond_the_prior_is_fitted() -> None:
+    """Tails of the mixture reach where it is NaN, 25 nats below the top of the prior."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=2)
+        pm.Normal("y", pt.switch(pt.abs(x) < 7, x, np.nan), 0.5, observed=[5.0, 5.0])
+    compiled = pma.compile_model(model)
+    exact = 2 * stats.norm(0, np.sqrt(1.25)).logpdf(5)
+    particles = np.random.default_rng(1).normal(4, np.sqrt(0.2), size=(256, 2))
+    fitted = fit_to_particles(compiled, particles, np.random.SeedSequence(1))
+    assert np.isneginf(fitted.log_ratio_draws).any()
+    assert fitted.log_z == pytest.approx(exact, abs=0.1)

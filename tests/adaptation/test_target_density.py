@@ -50,15 +50,17 @@ def test_one_position(size) -> None:
     assert target.evaluations == 1
 
 
-@pytest.mark.parametrize(("far", "fine"), [(60.0, True), (40.0, False)])
-def test_nan_is_zero_where_the_prior_is_negligible(far: float, fine: bool) -> None:
+@pytest.mark.parametrize(
+    ("far", "known", "fine"), [(60.0, False, True), (40.0, False, False), (40.0, True, True)]
+)
+def test_nan_is_zero_where_the_prior_is_negligible(far: float, known: bool, fine: bool) -> None:
     """The log prior is 1,800 or 800 nats below that of the other draws."""
 
     def broken(x: jax.Array) -> LogTerms:
         return LogTerms(-0.5 * (x**2).sum(), jnp.where(x[0] > 30, jnp.nan, jnp.sin(x).sum()))
 
     draws = np.concatenate([POSITION, [[far, 0.0, 0.0]]])
-    target = TargetDensity(pma.GeometricPath(broken), len(draws))
+    target = TargetDensity(pma.GeometricPath(broken), len(draws), nan_is_zero=known)
     with jax.enable_x64(True):
         if not fine:
             with pytest.raises(NanDensityError, match="40"):

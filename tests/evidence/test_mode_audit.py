@@ -53,7 +53,8 @@ def test_a_mode_without_draws_is_missed_however_few_draws_the_others_have(rest_e
 
 
 def test_a_single_mode_is_not_missed() -> None:
-    one = {f.name: getattr(SMALL, f.name)[:1] for f in dataclasses.fields(SMALL)}
+    values = {f.name: getattr(SMALL, f.name) for f in dataclasses.fields(SMALL)}
+    one = {name: value[:1] for name, value in values.items() if value is not None}
     one |= {"share": np.ones(1), "rest_ess": np.zeros(1), "among_draws": np.ones(1)}
     assert not ModeAudit(**one).missed.any()
 
@@ -122,3 +123,56 @@ def test_audit_by_hand() -> None:
     with jax.enable_x64(True):
         beside = audit_draws(fitted, draws, own, 9.0)
     np.testing.assert_array_equal(beside.at_least, fitted.least_share(9.0))
+
+
+class TestManySmallModes:
+    """Twenty modes of two draws each, beside one of forty, all of equal weight."""
+
+    CENTRES = 100.0 * np.arange(21)
+
+    def audit(self, draws: np.ndarray) -> ModeAudit:
+        normals = [pma.GaussianReference(np.array([c]), np.eye(1)) for c in self.CENTRES]
+        of = np.concatenate([np.zeros(40, dtype=int), np.repeat(np.arange(1, 21), 2)])
+        fitted = FittedReference(
+            path=pma.ReferencePath(log_gamma_terms, ModeMixture.at(normals, np.full(42, 1 / 42))),
+            log_ratio_draws=np.full(80, 2.0),
+            log_ratio_particles=np.zeros(1),
+            modes=21,
+            evaluations=0,
+            membership=np.eye(21)[of],
+            particle_share=np.eye(21)[0],
+        )
+        with jax.enable_x64(True):
+            return audit_draws(fitted, draws[:, None], np.full(len(draws), 1 / len(draws)))
+
+    def test_are_missed_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        audit = self.audit(np.zeros(50))
+        assert not audit.missed.any()
+        assert audit.unmet is not None
+        np.testing.assert_allclose(
+            [audit.unmet.share[0], audit.unmet.ess[0], audit.unmet.rest_ess[0]], [0.5, 40, 40]
+        )
+        assert audit.unmet.centre[0] in self.CENTRES[1:]
+        monkeypatch.setattr(module, "describe_position", lambda compiled, position: "x = 100")
+        compiled: Any = None
+        (doubt,) = audit.doubts(compiled, "look")
+        assert doubt.startswith(
+            "modes, one of them at x = 100, hold together 0.5 +- 0.06 of the evidence "
+            "by importance sampling, and "
+        )
+        assert doubt.endswith(" of the draws: look")
+
+    def test_are_not_missed_by_draws_of_each(self) -> None:
+        audit = self.audit(np.concatenate([np.zeros(20), self.CENTRES[1:]]))
+        assert audit.unmet is None
+        compiled: Any = None
+        assert not audit.doubts(compiled, "look")
+
+    def test_that_hold_nothing_are_not_missed(self) -> None:
+        audit = self.audit(np.zeros(50))
+        assert audit.unmet is not None
+        nothing = dataclasses.replace(
+            audit.unmet, share=np.array([5e-4]), at_least=np.zeros(1), rest_ess=np.array([40.0])
+        )
+        compiled: Any = None
+        assert not dataclasses.replace(audit, unmet=nothing).doubts(compiled, "look")

@@ -39,7 +39,7 @@ ROWS: Rows = [
             ("if equation.primitive.name in _SUMS else 1", "if False else 1"),
             ("self.size, ndim)))) / self.size", "self.size, ndim))))"),
             ("max(each, 1.0), _LEAST_SHARE, 1.0)", "max(each, 1.0), 0.0, 1.0)"),
-            ("zero = low & np.isnan(terms.log_likelihood)", "zero = np.isnan(terms.log_likelihood)"),
+            ("(low | self.nan_is_zero) & np.isnan(terms", "np.isnan(terms"),
             ("np.max(terms.log_prior) - NEGLIGIBLE", "np.max(terms.log_prior) - NEGLIGIBLE / 2"),
         ],
     ),

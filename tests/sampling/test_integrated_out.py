@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytest
 
 from scipy import stats
 from scipy.special import logsumexp
@@ -10,6 +11,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
 from pymc_anneal.pipeline import choose_start
+from pymc_anneal.pipeline.integrated_start import few_are_left
 from pymc_anneal.pipeline.short_road import short_road
 
 SETTINGS = {"random_seed": 1, "progressbar": False}
@@ -85,3 +87,35 @@ def test_where_all_are_integrated_out(monkeypatch):
     draws = group(idata, "posterior")["mean"].values
     assert len(np.unique(draws)) == draws.size
     assert abs(draws.mean() - mean) < 4 * draws.std() / np.sqrt(draws.size)
+
+
+@pytest.mark.parametrize(
+    ("left", "before", "few"),
+    [(10, 12, True), (11, 12, False), (13, 93, True), (25, 100, True), (26, 100, False)],
+)
+def test_few_are_left(left: int, before: int, few: bool) -> None:
+    assert few_are_left(left, before) == few
+
+
+@pytest.mark.slow
+def test_factors_of_forty_people():
+    """The same model twice: with the factor of each person, and with these integrated out."""
+    rng = np.random.default_rng(3)
+    people, items = 40, 11
+    loading = rng.normal(size=items)
+    y = rng.normal(size=(people, 1)) * loading + rng.normal(0, 0.5, size=(people, items))
+    runs = []
+    for marginal in (False, True):
+        with pm.Model() as model:
+            load, noise = pm.Normal("load", 0, 1, shape=items), pm.HalfNormal("noise", 1)
+            if marginal:
+                covariance = load[:, None] * load + noise**2 * np.eye(items)
+                pm.MvNormal("y", np.zeros(items), covariance, observed=y)
+            else:
+                factor = pm.Normal("factor", 0, 1, shape=people)
+                pm.Normal("y", factor[:, None] * load, noise, observed=y)
+        runs.append(pma.log_evidence(pma.sample_ais(model, **SETTINGS)))
+    assert "Integrated out exactly: 'factor' (40)." in str(runs[0])
+    difference = runs[0].log_evidence - runs[1].log_evidence
+    assert abs(difference) < 4 * np.hypot(runs[0].mcse, runs[1].mcse)
+    assert all(run.verdict.trusted and run.mcse < 0.05 for run in runs)
