@@ -113,7 +113,8 @@ def fit_to_particles(
         Whether the posterior is known to have one mode: nothing is searched.
     surveyed
         Number of particles of the survey from which these were taken, the effort of the fit and the
-        number of positions that are evaluated together. Default: as many as there are.
+        number of positions that are evaluated together. Default: as many as there are, and nothing
+        is known of the density at draws of the prior: it has to be a number.
     further : ndarray, shape (m, d), optional
         Draws of the posterior by other means, which may show further modes.
     hints : ndarray, shape (h, d), optional
@@ -126,7 +127,7 @@ def fit_to_particles(
     effort = surveyed or len(position)
     size = COSTLY_BATCH if compiled.costly else effort
     path = GeometricPath(compiled.log_terms)
-    target = TargetDensity(path, size, order != NO_GRADIENT, nan_is_zero=True)
+    target = TargetDensity(path, size, order != NO_GRADIENT, nan_is_zero=surveyed is not None)
     search = None
     if searched:
         search = search_of(compiled, effort, evaluations, target.effort(compiled.ndim))

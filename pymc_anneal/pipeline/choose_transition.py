@@ -27,20 +27,16 @@ from pymc_anneal.model.separate_terms import SeparateTerms, separate_terms
 from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.transitions.composition import Composition
 from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
-from pymc_anneal.transitions.generalized_hmc import GeneralizedHMC
 from pymc_anneal.transitions.gibbs import Gibbs
 from pymc_anneal.transitions.hmc import HMC
 from pymc_anneal.transitions.joint_flip import JointFlip
-from pymc_anneal.transitions.mala import MALA
 from pymc_anneal.transitions.on_coordinates import BlockTransition
 from pymc_anneal.transitions.random_walk import RandomWalkMetropolis
 
-TransitionName: TypeAlias = Literal["auto", "hmc", "generalized_hmc", "mala", "random_walk"]
+TransitionName: TypeAlias = Literal["auto", "hmc", "random_walk"]
 TRANSITIONS: Mapping[str, Callable[[], Transition]] = {
     "auto": HMC,
     "hmc": HMC,
-    "generalized_hmc": GeneralizedHMC,
-    "mala": MALA,
     "random_walk": RandomWalkMetropolis,
 }
 
@@ -64,7 +60,7 @@ def default_transition(
 
     Parameters
     ----------
-    continuous : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+    continuous : {"auto", "hmc", "random_walk"} or Transition
         Kernel of the continuous variables; "auto": :class:`HMC`, or
         :class:`RandomWalkMetropolis` if a part of the model has no gradient. Its ``scale`` is that
         of the continuous coordinates.

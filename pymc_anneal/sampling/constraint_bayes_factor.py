@@ -73,7 +73,7 @@ def constraint_bayes_factor(
         parents; otherwise estimated from prior draws.
     target_mcse : float
         Wanted Monte Carlo standard error of each of the two masses, in nats.
-    transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+    transition : {"auto", "hmc", "random_walk"} or Transition
         Moves particles into a region that few draws are in.
     cores : int, optional
         Worker threads. Default: the available processors.

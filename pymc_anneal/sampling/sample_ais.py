@@ -124,7 +124,7 @@ def sample_ais(
         of steps to a schedule; or an array that increases from 0 to 1.
     max_step : float, optional
         Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
-    transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+    transition : {"auto", "hmc", "random_walk"} or Transition
         Markov kernel; "auto": HMC, or random-walk Metropolis if a part of the model has no gradient
         (a black box), or proposals from the reference (:class:`IndependenceMetropolis`) in
         coordinates whose gradients take long. Parameters of a kernel that are None are tuned by the

@@ -96,7 +96,7 @@ def sample_bayes_factor(
     steps : int or "auto"
         Number of steps between the models, or "auto": planned for ``target_mcse``; a single one
         (importance sampling) if the posteriors are near.
-    transition : {"auto", "hmc", "generalized_hmc", "mala", "random_walk"} or Transition
+    transition : {"auto", "hmc", "random_walk"} or Transition
         As for :func:`sample_ais`.
     cores : int, optional
         Worker threads. Default: the available processors.

@@ -21,6 +21,7 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.peaks import Search
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
+from pymc_anneal.base.contracts import NanDensityError
 from tests.adaptation import neck
 
 D, PRIOR_SD = 4, 5.0
@@ -309,6 +310,9 @@ def test_a_density_that_is_no_number_beyond_the_prior_is_fitted() -> None:
     compiled = pma.compile_model(model)
     exact = 2 * stats.norm(0, np.sqrt(1.25)).logpdf(5)
     particles = np.random.default_rng(1).normal(4, np.sqrt(0.2), size=(256, 2))
-    fitted = fit_to_particles(compiled, particles, np.random.SeedSequence(1))
+    seeds = [np.random.SeedSequence(1) for _ in range(2)]
+    with pytest.raises(NanDensityError):  # without a survey
+        fit_to_particles(compiled, particles, seeds[0])
+    fitted = fit_to_particles(compiled, particles, seeds[1], surveyed=len(particles))
     assert np.isneginf(fitted.log_ratio_draws).any()
     assert fitted.log_z == pytest.approx(exact, abs=0.1)

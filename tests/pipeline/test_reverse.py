@@ -216,7 +216,7 @@ class TestSampleAis:
         idata = pma.sample_ais(
             model=model,
             reverse_from="draws",
-            transition="generalized_hmc",
+            transition=pma.GeneralizedHMC(),
             progressbar=False,
             random_seed=6,
         )

@@ -96,7 +96,7 @@ def test_the_default_says_that_it_walks() -> None:
         )
 
 
-@pytest.mark.parametrize("transition", ["hmc", "mala", "generalized_hmc", pma.HMC()])
+@pytest.mark.parametrize("transition", ["hmc", pma.MALA(), pma.GeneralizedHMC(), pma.HMC()])
 def test_kernels_with_gradients_are_refused(transition: Any) -> None:
     with pytest.raises(NotImplementedError, match=r"needs gradients.*solve.*random_walk"):
         pma.sample_ais(model=solved(), transition=transition, progressbar=False)

@@ -146,8 +146,8 @@ def test_kernels_with_gradients(kernel: type) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("transition", ["hmc", "mala", "generalized_hmc"])
-def test_kernels_with_gradients_that_are_tuned(transition: str) -> None:
+@pytest.mark.parametrize("transition", ["hmc", pma.MALA(), pma.GeneralizedHMC()], ids=str)
+def test_kernels_with_gradients_that_are_tuned(transition: Any) -> None:
     idata = run(model_of("jax"), nan="reject", reference="prior", transition=transition, steps=40)
     estimate = pma.log_evidence(idata)
     assert abs(estimate.log_evidence - exact_log_evidence(EDGE)) < 4 * estimate.mcse

@@ -108,7 +108,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("name", "kernel"),
         [
-            pytest.param("generalized_hmc", "GeneralizedHMC", marks=pytest.mark.slow),
+            pytest.param("hmc", "HMC", marks=pytest.mark.slow),
             ("random_walk", "RandomWalkMetropolis"),
         ],
     )

@@ -178,7 +178,7 @@ class TestCheckpoints:
     ("call", "named"),
     [
         (lambda c: power_posterior(checkpoint=c, steps=9), "setting `steps`: 8 in the file, 9 now"),
-        (lambda c: power_posterior(checkpoint=c, transition="mala"), "setting `transition`"),
+        (lambda c: power_posterior(checkpoint=c, transition="random_walk"), "setting `transition`"),
     ],
     ids=["steps", "transition"],
 )
