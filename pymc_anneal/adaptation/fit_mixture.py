@@ -266,12 +266,13 @@ class MixtureFitter:
         near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures, room, unresolved = 0, _ON_THE_WAY, False
-        most = target.evaluations + search.evaluations
+        begun = target.evaluations
         for i, own in enumerate(seeds):
             height = height_above(found, near, terms)
             best = np.where(open_, height, -np.inf).argmax()
             if not (open_[best] and height[best] > LEAST_PEAK) or failures >= _MAX_FAILURES:
                 break
+            most = begun + search.evaluations * found.price()
             if i >= _FEW_CLIMBS and target.evaluations > most:
                 return mixture, replace(found, complete=False)
             seed_climb, seed_again, seed_way = own.spawn(3)

@@ -21,6 +21,10 @@ _INTERVALS = 8
 # Share of a mode among the particles, relative to its share in the evidence, below which the
 # particles have not met it.
 _MET = 0.25
+# Shares of the evidence in modes that no particle has met, above which search and run may cost so
+# many times as much as the run from the prior, which would pass these modes by as well, and above
+# the larger share would not be trusted.
+_PRICE_OF_UNMET = ((1e-3, 4.0), (0.05, 100.0))
 # Parts of the draws, of whose estimates a heavy weight moves one.
 _PARTS = 5
 # Probability that a mode holds less than it is said to hold at least.
@@ -146,6 +150,14 @@ class FittedReference:
         if unmet == 0:
             return 0.0
         return unmet * min(1.0, float(np.exp(self.log_z - np.fmax(log_evidence, self.log_z))))
+
+    def price(self, log_evidence: float = np.nan) -> float:
+        """Return how many times the cost of the run from the prior this reference is worth.
+
+        The log evidence is a rough estimate, as for `unmet_share_of`.
+        """
+        unmet = self.unmet_share_of(log_evidence)
+        return max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
 
     def profile(self) -> tuple[np.ndarray, np.ndarray]:
         """Return temperatures and the ``D`` of the steps between them, from reweighted draws.

@@ -52,10 +52,6 @@ from pymc_anneal.pipeline.split_levels import draws_of, split_levels
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
-# Shares of the evidence in modes that no particle of the survey met, above which the run starts
-# from the mixture though it costs so many times as much: the path from the prior would pass them by
-# as well, and above the larger share its run would not be trusted.
-_PRICE_OF_UNMET = ((1e-3, 4.0), (0.05, 100.0))
 # Discrepancy up to which proposals from the mixture may serve as transitions: a third are accepted.
 # Moves by gradients leave the tails sooner, and are taken where they do not take too long: with
 # proposals, 6,000 evaluations after 80,000, 1 of 24 runs of a horseshoe missed the wanted error.
@@ -93,8 +89,7 @@ def choose_mixture(
     assert fitted is not None
     if mixture.objection and not insist:
         return _prior_instead(prior, mixture)
-    unmet = fitted.unmet_share_of(pilot.rough_log_z)
-    price = max((price for share, price in _PRICE_OF_UNMET if unmet > share), default=1.0)
+    price = fitted.price(pilot.rough_log_z)
     whatever = insist or price > 1
     # Draws of zero likelihood included.
     of_prior = pilot.barrier**2 - pilot.log_reference_mass

@@ -155,7 +155,13 @@ class TestManyModes:
         assert found.complete
         assert found.modes == 22
 
-    def test_after_few_climbs_it_ends_with_its_evaluations(self) -> None:
+    def test_unmet_modes_are_worth_more(self) -> None:
+        assert self.fit(most=0).complete
+
+    def test_after_few_climbs_it_ends_with_its_evaluations(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(FittedReference, "price", lambda self: 1.0)
         found = self.fit(most=0)
         assert not found.complete
         assert 16 <= found.modes < 22

@@ -76,3 +76,8 @@ class TestLeastShare:
         assert 0.05 < heavy.least_share()[0] < heavy.share[0]
         light = self.fitted(7.0, 0.5, 1)
         assert light.unmet_share_of(np.nan) == pytest.approx(light.share[0])
+
+    @pytest.mark.parametrize(("unmet", "price"), [(9e-4, 1.0), (2e-3, 4.0), (0.06, 100.0)])
+    def test_price(self, unmet: float, price: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(FittedReference, "unmet_share_of", lambda self, log_evidence: unmet)
+        assert self.fitted(7.0, 0.5, 1).price() == price

@@ -234,6 +234,9 @@ ROWS: Rows = [
             ("error = 1 / np.sqrt(np.maximum(self.rest_ess, 1))", "error = 1 / np.maximum(self.rest_ess, 1)"),
             ("np.log1p(-drawn)).T", "np.log(drawn)).T"),
             ("value - weight @ value)).sum(axis=0)", "value)).sum(axis=0)"),
+            ("each.among_draws < _LEAST_SHARE", "each.share < _LEAST_SHARE"),
+            ("member[:, chosen].sum(axis=1, keepdims=True)", "member[:, chosen].max(axis=1, keepdims=True)"),
+            ("if not self.missed[0]:", "if True:"),
         ],
     ),
     (

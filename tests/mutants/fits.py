@@ -399,6 +399,7 @@ ROWS: Rows = [
             ("_median_of_means(log_mode) - _LOG_FACTOR", "_median_of_means(log_mode)"),
             ("np.maximum(log_rest, log_evidence)", "log_rest"),
             ("np.where(known, share, self.least_share())", "np.where(known, share, 0.0)"),
+            ("if unmet > share), default=1.0)", "if unmet < share), default=1.0)"),
         ],
     ),
     (
