@@ -126,20 +126,21 @@ def test_audit_by_hand() -> None:
 
 
 class TestManySmallModes:
-    """Twenty modes of two draws each, beside one of forty, all of equal weight."""
+    """Twenty modes that share two draws with each neighbour, beside one of forty, all equal."""
 
     CENTRES = 100.0 * np.arange(21)
 
     def audit(self, draws: np.ndarray) -> ModeAudit:
         normals = [pma.GaussianReference(np.array([c]), np.eye(1)) for c in self.CENTRES]
         of = np.concatenate([np.zeros(40, dtype=int), np.repeat(np.arange(1, 21), 2)])
+        next_to = np.where(of > 0, of % 20 + 1, 0)
         fitted = FittedReference(
             path=pma.ReferencePath(log_gamma_terms, ModeMixture.at(normals, np.full(42, 1 / 42))),
             log_ratio_draws=np.full(80, 2.0),
             log_ratio_particles=np.zeros(1),
             modes=21,
             evaluations=0,
-            membership=np.eye(21)[of],
+            membership=(np.eye(21)[of] + np.eye(21)[next_to]) / 2,
             particle_share=np.eye(21)[0],
         )
         with jax.enable_x64(True):
