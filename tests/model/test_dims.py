@@ -276,7 +276,9 @@ def test_something_is_known() -> None:
     assert is_log_concave_model(twins("logistic")[0].model) if hasattr(dims, "Bernoulli") else True
 
 
-@pytest.mark.parametrize("kind", ["poisson_with_spread", "crossed"])
+@pytest.mark.parametrize(
+    "kind", ["poisson_with_spread", pytest.param("crossed", marks=pytest.mark.slow)]
+)
 def test_runs_of_twins_are_the_same(kind: str) -> None:
     if kind.startswith("poisson") and not hasattr(dims, "Poisson"):
         kind = "student_levels"

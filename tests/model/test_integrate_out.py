@@ -152,7 +152,11 @@ def by_dense_matrices(compiled, reduced, x):
     return at_mean + np.linalg.slogdet(2 * np.pi * covariance)[1] / 2, mean, covariance
 
 
-@pytest.mark.parametrize("kind", TAKEN)
+# Ten seconds of compilation: a walk and groups, of which others stay in the default suite.
+LONG = {walk_with_season: pytest.mark.slow}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=LONG.get(kind, ())) for kind in TAKEN])
 def test_integral_and_its_derivatives(kind):
     compiled = build(kind)
     reduced = integrate_out(compiled)
