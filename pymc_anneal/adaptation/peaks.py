@@ -73,7 +73,7 @@ class Search:
     branches : Branches or None
         The branches of the model; None if they are unknown.
     evaluations : float
-        Those after which no further candidate is climbed, beyond the first few.
+        Those after which, times `FittedReference.price`, only the first few candidates are climbed.
     hints : ndarray, shape (h, d), or None
         Further starts of climbs.
     share : float

@@ -97,7 +97,7 @@ class TargetDensity:
     def evaluate_draws(self, position: np.ndarray) -> LogTerms:
         """Evaluate at draws of a reference, where the density has to be a number or zero.
 
-        Of heavy tails some draws lie where the prior is negligible, and there it may be none.
+        It may be none where the prior is negligible, which heavy tails reach, or if `nan_is_zero`.
         """
         terms = self.evaluate(position)
         low = np.asarray(terms.log_prior) < np.max(terms.log_prior) - NEGLIGIBLE

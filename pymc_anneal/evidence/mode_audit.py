@@ -93,12 +93,12 @@ class ModeAudit:
         """Name the largest mode that the draws missed, and say what to do."""
         missed = np.flatnonzero(self.missed)
         if not len(missed):
-            return [] if self.unmet is None else self.unmet.doubts_of_all(compiled, advice)
+            return [] if self.unmet is None else self.unmet._doubts_of_all(compiled, advice)
         j = missed[self.share[missed].argmax()]
         others = f" ({len(missed) - 1} more were missed too)" if len(missed) > 1 else ""
         return [f"a mode at {self._describe(compiled, j)}{others}: {advice}"]
 
-    def doubts_of_all(self, compiled: CompiledModel, advice: str) -> list[str]:
+    def _doubts_of_all(self, compiled: CompiledModel, advice: str) -> list[str]:
         """Say that the draws missed modes that are too small one by one, and what to do."""
         if not self.missed[0]:
             return []
