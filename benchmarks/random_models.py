@@ -272,9 +272,12 @@ def log_integral(law: Any, shape: Shape) -> float:
 def log_integral_over_scale(scale: Any, shape: Shape, d: int) -> float:
     """Return the log evidence of ``d`` normal effects of unknown standard deviation.
 
-    The posterior may lie in the last thousandth of the prior: points are those of its logarithm.
+    The posterior may lie far beyond the prior, once at a tail of 1e-23: points are those of the
+    logarithm.
     """
-    log_sd = np.linspace(np.log(scale.ppf(1e-12)), np.log(scale.isf(1e-14)), 600)
+    usual = np.linspace(np.log(scale.ppf(1e-12)), np.log(scale.isf(1e-14)), 600)
+    beyond = np.arange(usual[-1], np.log(scale.isf(1e-60)), usual[1] - usual[0])
+    log_sd = np.concatenate([usual, beyond[1:]])
     log_prior = scale.logpdf(np.exp(log_sd)) + log_sd
     log_f = log_prior + d * np.array([_log_integral_of_effect(sd, shape) for sd in np.exp(log_sd)])
     return float(np.log(np.trapezoid(np.exp(log_f - log_f.max()), log_sd)) + log_f.max())

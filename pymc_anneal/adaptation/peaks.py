@@ -5,7 +5,7 @@ posterior, and one far from the others is lost if few particles reach it. Candid
 
 - draws from the components of a fitted mixture, drawn together to smaller and smaller scales, for
   peaks in the bulk of the posterior (spike and slab: Brewer, Partay & Csanyi 2011, section 4);
-- the ends of climbs from draws of the prior;
+- the ends of climbs from draws of the prior, some of which follow the likelihood alone at first;
 - the maxima of the branches of the model (`model/branches.py`);
 - the particles themselves, some of which may be alone in their mode.
 
@@ -40,6 +40,10 @@ MAX_DIMENSIONS = 200
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
 # Calls of the gradient for a climb to the top of a peak.
 _MAX_TOP_CALLS = 200
+# Climbs that follow the likelihood at first, and its power there. Where effects of a common scale
+# are outliers of a heavy-tailed likelihood, particles and other climbs stay with the prior: 51 nats
+# too low, and below the end of each of these climbs.
+_BY_LIKELIHOOD, _POWER = 32, 32.0
 # Factor between the widths of a peak and those of its curvature from which this is one of a cusp or
 # of a flat top. A normal peak falls by a nat at so many standard deviations.
 _NORMAL_WIDTH, _FALSE = np.sqrt(2.0), 4.0
@@ -101,23 +105,20 @@ def candidates(
 
     Parameters
     ----------
-    target
-        Density of the target; batches have as many positions as there are particles.
     components
         Normal components of a mixture, that of the largest mode first.
     particles : ndarray, shape (n, d)
-    search
-        Effort.
 
     Returns
     -------
     ndarray, shape (m, d)
     """
-    seed_near, seed_prior, seed_branch = seed.spawn(3)
+    seed_near, seed_prior, seed_branch, seed_likelihood = seed.spawn(4)
     scale = np.asarray(components[0].scale)
     near = draw_near_centres(components, search.draws, seed_near)
     climbed = _climb_from_prior(target, particles, draw_prior, scale, seed_prior, search)
-    found = [near, climbed, particles]
+    start = draw_prior(seed_likelihood, int(search.share * _BY_LIKELIHOOD))
+    found = [near, climbed, climb_by_likelihood(target, start, scale), particles]
     if search.hints is not None:
         function = target.value_and_gradient
         found.append(climb_together(function, search.hints, scale, _MORE_CALLS)[0])
@@ -156,6 +157,13 @@ def _climb_from_prior(
         highest = begun[np.argsort(-height)[:batch]]  # NaN last
         ends.append(climbs(highest, max_calls=_MORE_CALLS)[0])
     return np.concatenate(ends)
+
+
+def climb_by_likelihood(target: TargetDensity, start: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Climb from ``(n, d)`` positions by the likelihood nearly alone, then by the target."""
+    by_likelihood = partial(target.value_and_gradient, beta=_POWER)
+    end, _ = climb_together(by_likelihood, start, scale, _MAX_CALLS)
+    return climb_together(target.value_and_gradient, end, scale, _MORE_CALLS)[0]
 
 
 def _some_below(value: np.ndarray, level: float) -> bool:
@@ -203,18 +211,9 @@ def _climb_branches(
 def draw_near_centres(
     components: Sequence[GaussianReference], draws: int, seed: np.random.SeedSequence
 ) -> np.ndarray:
-    """Draw around the centres of components at several small scales.
+    """Draw around the centres of components at several small scales, shape ``(n, d)``.
 
-    Parameters
-    ----------
-    components
-        Normal components of a mixture.
-    draws : int
-        Number of draws from all components and scales; at least one from each.
-
-    Returns
-    -------
-    ndarray, shape (n, d)
+    So many draws in all, and at least one from each component at each scale.
     """
     found, each = [], max(1, -(-draws // (len(components) * len(_SHRINK))))
     for component, child in zip(components, seed.spawn(len(components)), strict=True):

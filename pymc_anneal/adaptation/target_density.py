@@ -112,11 +112,11 @@ class TargetDensity:
         return np.asarray(self.evaluate(position).log_posterior)
 
     def value_and_gradient(
-        self, position: np.ndarray, size: int | None = None
+        self, position: np.ndarray, size: int | None = None, beta: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log density and its gradient, shapes ``(n,)`` and ``(n, d)``."""
+        """Return the log density at `beta` and its gradient, shapes ``(n,)`` and ``(n, d)``."""
         self.evaluations += len(position)
-        function = partial(value_and_gradient, self.path, beta=1.0)
+        function = partial(value_and_gradient, self.path, beta=beta)
         found: tuple[np.ndarray, np.ndarray] = map_batches(function, position, size or self.size)
         return found
 

@@ -497,6 +497,8 @@ ROWS: Rows = [
         "tests/adaptation/test_peaks.py",
         [
             ("component.mean + shrink * centred", "component.mean + centred"),
+            ("beta=_POWER", "beta=1.0"),
+            ("int(search.share * _BY_LIKELIHOOD)", "0"),
             ("curved is not None and _has_widths(curved, wide)", "curved is not None"),
             ("return weigh(log_density,", "return weigh(target.log_density,"),
             ("or share_of_single(end, scale) > _SINGLE", ""),
