@@ -149,18 +149,10 @@ def scales(v):
     v.Normal("y", 0, total, **v.observed(Y))
 
 
-def bounded(v):
-    low, inside = v.Uniform("low", -1.0, 2.0), v.Beta("inside", 2.0, 3.0)
-    v.Normal("y", low + inside, 1, **v.observed(Y))
-
-
-def truncated(v):
-    cut = v.TruncatedNormal("cut", 0, 1, lower=-0.5, upper=2.0)
-    v.Normal("y", cut, 1, **v.observed(Y))
-
-
-def heavy(v):
-    total = v.Cauchy("a", 0, 1) + v.Laplace("b", 0, 1)
+def bounded_and_heavy(v):
+    total = v.Uniform("low", -1.0, 2.0) + v.Beta("inside", 2.0, 3.0)
+    total = total + v.TruncatedNormal("cut", 0, 1, lower=-0.5, upper=2.0)
+    total = total + v.Cauchy("a", 0, 1) + v.Laplace("b", 0, 1)
     v.Normal("y", total, 1, **v.observed(Y))
 
 
@@ -217,7 +209,7 @@ KINDS = {
     f.__name__: f
     for f in (
         centred, non_centred, student_levels, regression, known_noise, poisson, poisson_with_spread,
-        negative_binomial, logistic, scales, bounded, truncated, heavy, horseshoe, simplex,
+        negative_binomial, logistic, scales, bounded_and_heavy, horseshoe, simplex,
         zero_sum, crossed, potential, labels, shared_data, gumbel, censored,
     )
 }  # fmt: skip
@@ -276,9 +268,8 @@ def test_something_is_known() -> None:
     assert is_log_concave_model(twins("logistic")[0].model) if hasattr(dims, "Bernoulli") else True
 
 
-@pytest.mark.parametrize(
-    "kind", ["poisson_with_spread", pytest.param("crossed", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["poisson_with_spread", "crossed"])
 def test_runs_of_twins_are_the_same(kind: str) -> None:
     if kind.startswith("poisson") and not hasattr(dims, "Poisson"):
         kind = "student_levels"

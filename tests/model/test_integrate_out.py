@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from jax.test_util import check_grads
+from jax.flatten_util import ravel_pytree
 from scipy import stats
 
 from pymc_anneal.model import integrate_out as module
@@ -44,6 +44,14 @@ def varying_slopes():
     root, *_ = pm.LKJCholeskyCov("root", n=2, eta=2.0, sd_dist=pm.HalfNormal.dist(1, shape=2))
     pairs = pm.MvNormal("pairs", np.zeros(2), chol=root, shape=(GROUPS, 2))
     mean = pairs[GROUP, 0] + pairs[GROUP, 1] * X[:, 0]
+    pm.Normal("y", mean, pm.HalfNormal("noise", 1), observed=Y)
+
+
+def pairs():
+    """Pairs of effects of a known correlation and an unknown scale."""
+    root = pm.HalfNormal("spread", 1) * np.array([[1.0, 0.0], [0.4, 0.8]])
+    pair = pm.MvNormal("pair", np.zeros(2), chol=root, shape=(GROUPS, 2))
+    mean = pair[GROUP, 0] + pair[GROUP, 1] * X[:, 0]
     pm.Normal("y", mean, pm.HalfNormal("noise", 1), observed=Y)
 
 
@@ -112,6 +120,7 @@ TAKEN = {
     centred: {"mean", "effect"},
     non_centred: {"mean", "z"},
     varying_slopes: {"pairs"},
+    pairs: {"pair"},
     crossed: {"group", "item"},
     regression: {"slopes"},
     walk: {"level"},
@@ -152,11 +161,11 @@ def by_dense_matrices(compiled, reduced, x):
     return at_mean + np.linalg.slogdet(2 * np.pi * covariance)[1] / 2, mean, covariance
 
 
-# Ten seconds of compilation: a walk and groups, of which others stay in the default suite.
-LONG = {walk_with_season: pytest.mark.slow}
-
-
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=LONG.get(kind, ())) for kind in TAKEN])
+# One of each shape of blocks, a prior without its constant, and a variable that stays.
+@pytest.mark.quick_cases(
+    "non_centred", "pairs", "crossed", "regression", "walk", "one_in_another_role", "spatial"
+)
+@pytest.mark.parametrize("kind", TAKEN)
 def test_integral_and_its_derivatives(kind):
     compiled = build(kind)
     reduced = integrate_out(compiled)
@@ -182,11 +191,11 @@ def test_integral_and_its_derivatives(kind):
 def test_blocks():
     """The fewest products with vectors: one for each place in a block and each shared variable."""
     shapes = {}
-    for kind in (non_centred, varying_slopes, crossed, regression):
+    for kind in (non_centred, pairs, crossed, regression):
         blocks = integrate_out(build(kind))._blocks
         shapes[kind] = len(blocks.shared), *blocks.members.shape
     assert shapes[non_centred] == (1, GROUPS, 1)
-    assert shapes[varying_slopes] == (0, GROUPS, 2)
+    assert shapes[pairs] == (0, GROUPS, 2)
     assert shapes[crossed] == (3, GROUPS, 1)
     assert shapes[regression] in [(8, 0, 0), (0, 1, 8)]
     chain = integrate_out(build(walk))._blocks
@@ -221,12 +230,20 @@ def test_solution_and_its_derivatives():
         return solve(halves, slope)
 
     with jax.enable_x64(True):
-        found = solve(precision, parts)
-        check_grads(symmetric, (precision, parts), order=2, rtol=1e-4)
+        found = jax.jit(solve)(precision, parts)
+        x, unravel = ravel_pytree((precision, parts))
+        share = rng.normal(size=len(ravel_pytree(found)[0]))
+        step = 1e-5 * rng.normal(size=len(x))
+        value, slope, change = evaluate(
+            derivatives_along(lambda y: share @ ravel_pytree(symmetric(*unravel(y)))[0], step),
+            np.stack([x, x + step, x - step]),
+        )
     mean = np.linalg.solve(whole, right)
     np.testing.assert_allclose(found.mean.of_blocks, mean[members], rtol=1e-10)
     np.testing.assert_allclose(found.mean.of_shared, mean[shared], rtol=1e-10)
     np.testing.assert_allclose(found.log_volume, np.linalg.slogdet(whole)[1] / 2, rtol=1e-10)
+    np.testing.assert_allclose(2 * slope[0] @ step, value[1] - value[2], rtol=1e-4)
+    np.testing.assert_allclose(2 * change[0], slope[1] - slope[2], rtol=1e-4, atol=1e-10)
 
 
 def test_draws_have_mean_and_covariance():
@@ -276,11 +293,9 @@ def test_other_data_and_other_groups_are_no_part_of_the_program():
     assert one.log_terms.func == other.log_terms.func
     x = one.sample_prior(np.random.SeedSequence(6), 3)
     for reduced in (other, one):
-        slope = evaluate(jax.grad(lambda x, r=reduced: sum(r.log_terms(x))), x)
-        sums = evaluate(
-            lambda x, r=reduced: sum(r.log_terms(x)), np.concatenate([x + 1e-6, x - 1e-6])
-        )
-        np.testing.assert_allclose(slope.sum(axis=1), (sums[:3] - sums[3:]) / 2e-6, rtol=1e-4)
+        density = jax.value_and_grad(lambda x, r=reduced: sum(r.log_terms(x)))
+        sums, slope = evaluate(density, np.concatenate([x + 1e-6, x - 1e-6, x]))
+        np.testing.assert_allclose(slope[6:].sum(axis=1), (sums[:3] - sums[3:6]) / 2e-6, rtol=1e-4)
 
 
 def with_potential():

@@ -139,6 +139,7 @@ def test_draws_are_those_of_the_conditional_distribution(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_evidence_in_closed_form() -> None:
     with pm.Model() as model, warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
@@ -162,7 +163,7 @@ def test_a_model_without_parameters() -> None:
     with pm.Model() as model, warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
         joint.declare(1.0, joint.data)
-    found = pma.compile_model(model).log_terms(jax.numpy.zeros(0))
+    found = jax.jit(pma.compile_model(model).log_terms)(jax.numpy.zeros(0))
     assert found.log_likelihood == pytest.approx(_condition(joint, 1.0)[0], rel=1e-10)
 
 
@@ -216,7 +217,7 @@ def test_missing_values_of_a_mixture_are_parameters() -> None:
         pm.NormalMixture("y", [0.4, 0.6], mu, 1.0, observed=SERIES)
     compiled = pma.compile_model(model)
     x = np.array([0.2, 0.7, 1.0, 2.0, 3.0])
-    found = compiled.log_terms(jax.numpy.asarray(x))
+    found = jax.jit(compiled.log_terms)(jax.numpy.asarray(x))
 
     def density(y: np.ndarray) -> float:
         terms = stats.norm(x[:2], 1.0).pdf(y[:, None]) @ [0.4, 0.6]

@@ -43,6 +43,7 @@ def proportions(first: float, second: float) -> pm.Model:
 
 
 class TestWhichVariables:
+    @pytest.mark.quick_cases("0.5-True", "0.6-False")
     @pytest.mark.parametrize(("shape", "taken"), [(0.1, True), (0.5, True), (0.6, False)])
     def test_small_shapes(self, shape: float, taken: bool) -> None:
         assert (score_model(pma.compile_model(proportions(shape, 2.0))) is not None) == taken
@@ -115,6 +116,7 @@ def test_counts_in_few_of_several_categories() -> None:
     assert np.abs(error).max() < 5 / np.sqrt(found.ess)
 
 
+@pytest.mark.slow
 def test_proportions_of_small_shape() -> None:
     shapes, n, y = np.array([0.3, 0.3]), 5, np.array([0, 0, 1, 2, 5, 5, 0, 3])
     with pm.Model() as model:
@@ -125,6 +127,7 @@ def test_proportions_of_small_shape() -> None:
     assert abs(found.log_evidence - exact) < 4 * found.mcse
 
 
+@pytest.mark.quick_cases("False")
 @pytest.mark.parametrize("named", [True, False])
 def test_a_reference_that_is_given_keeps_the_coordinates(named: bool, monkeypatch) -> None:
     monkeypatch.setattr(choose_start, "score_model", lambda _: pytest.fail("Others are taken."))

@@ -193,6 +193,7 @@ def test_where_nothing_is_normal_variables_are_eliminated():
     assert isinstance(found._summation, Summation)
 
 
+@pytest.mark.quick_cases("selection")
 @pytest.mark.parametrize("kind", [selection, centred])
 def test_a_model_is_forgotten(kind):
     with pm.Model() as model:

@@ -2,6 +2,8 @@
 
 import pickle
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +21,7 @@ from pymc_anneal.model.sum_out import SummedModel, sum_by_elimination, sum_out
 from tests.model.summed_models import MODELS, configurations, log_densities, log_sum, magnet
 
 
+@cache
 def summed(name: str) -> tuple[pma.CompiledModel, SummedModel]:
     whole = pma.compile_model(MODELS[name]())
     found = sum_by_elimination(whole)

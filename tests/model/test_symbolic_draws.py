@@ -120,11 +120,24 @@ def p_value(kind: str, monkeypatch: pytest.MonkeyPatch) -> float:
     return float(found.pvalue)
 
 
+# One of each way of PyMC to write such a graph, and of each shape.
+@pytest.mark.quick_cases(
+    "zero_sum",
+    "as_long_as_a_batch",
+    "kumaraswamy",
+    "mv_student_t",
+    "mixture",
+    "with_a_constant",
+    "autoregressions",
+    "cholesky_factor",
+    "garch",
+)
 @KINDS
 def test_rows_follow_their_own_parents(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert p_value(kind, monkeypatch) > 1e-5
 
 
+@pytest.mark.quick_cases("half_student_t", "garch")
 @pytest.mark.parametrize("kind", ["half_student_t", "autoregression", "garch"])
 def test_parents_of_other_rows_are_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own = prior_draws._with_size
