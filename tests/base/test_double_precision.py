@@ -223,7 +223,16 @@ def test_memory_maps_are_counted() -> None:
 def test_runs_forget_programs_that_fill_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = []
     monkeypatch.setattr(session, "forget_if_full", lambda: counted.append(1))
-    pma.sample_ais(model=build_small_model(), draws=20, chains=1, steps=2, progressbar=False)
+    pma.sample_ais(
+        model=build_small_model(),
+        draws=20,
+        chains=1,
+        steps=2,
+        schedule="linear",
+        reference="prior",
+        transition=pma.RandomWalkMetropolis(0.5, 1, 1.0),
+        progressbar=False,
+    )
     assert counted == [1]
 
 

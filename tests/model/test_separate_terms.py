@@ -131,9 +131,9 @@ class TestClasses:
         np.testing.assert_array_equal(found.colour, colours)
 
     def test_of_a_model_in_a_long_loop(self) -> None:
-        found = separate_terms(pma.compile_model(chain(24)))
+        found = separate_terms(pma.compile_model(chain(10)))
         assert found is not None
-        np.testing.assert_array_equal(found.colour, [0, 1] * 12)
+        np.testing.assert_array_equal(found.colour, [0, 1] * 5)
 
     def test_a_regression_has_none(self) -> None:
         with pm.Model() as model:

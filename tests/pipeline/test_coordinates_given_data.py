@@ -187,6 +187,7 @@ def test_short_runs_are_unbiased() -> None:
     assert abs(mean - 1) < 4 * error
 
 
+@pytest.mark.slow
 def test_draws_of_a_short_run_are_those_of_the_model() -> None:
     posterior = short_run()["posterior"]
     assert set(posterior.data_vars) == {"tau", "local", "z", "mean"}

@@ -131,6 +131,7 @@ class TestChoice:
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
         assert "mixture" in attrs["reference_costs"] or attrs["path_rejected_because"]
 
+    @pytest.mark.quick_cases("auto-True-0.01-True", "hmc-True-0.01-False")
     @pytest.mark.parametrize(
         ("transition", "costly", "share", "own"),
         [
@@ -201,6 +202,7 @@ class TestChoice:
         np.testing.assert_allclose(share[share > 0.02], 1 / 16, atol=0.02)
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_a_search_that_costs_little_beside_the_run_from_the_prior_goes_on(self) -> None:
         model, log_evidence = many_modes()
         idata = run(model, random_seed=1)

@@ -51,6 +51,7 @@ class TestManyModes:
         assert found.verdict.trusted
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
+    @pytest.mark.slow
     def test_the_prior_is_taken_and_the_result_names_its_witnesses(self, phases) -> None:
         model, log_evidence = phases
         idata = run(model, 0)

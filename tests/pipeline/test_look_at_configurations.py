@@ -112,13 +112,14 @@ class TestWitness:
         assert found.verdict.status == "do not trust"
         assert "configurations of the discrete variables hold" in found.verdict.reasons[0]
 
+    @pytest.mark.slow
     def test_it_is_named_with_its_bound(self, result) -> None:
         kinds = {w.kind: w for w in pma.log_evidence(result).witnesses}
         assert kinds.keys() == {"held-out particles", "configurations, at least"}
         bound = kinds["configurations, at least"]
         assert abs(bound.log_evidence - indicators.log_evidence()) < 4 * bound.mcse
 
-    def test_errors_of_the_bound_count(self, result) -> None:
+    def test_errors_of_the_bound_count(self) -> None:
         class Found:
             number, log_evidence, mcse = 7, -1.0, 0.5
 

@@ -110,6 +110,7 @@ def test_a_step_without_moves_leaves_the_tail_in_the_weights(
     assert max(one.pareto_k for one in found) > 0.7
 
 
+@pytest.mark.quick_cases("{'audit': 'levels'}", "{'nan': 'reject'}", "{'steps': 4}")
 @pytest.mark.parametrize(
     "options",
     [
@@ -136,6 +137,7 @@ def test_a_likelihood_that_jumps_is_surveyed() -> None:
     assert "Climbs" not in stages(idata)
 
 
+@pytest.mark.slow
 def test_a_posterior_that_is_not_simple_is_surveyed() -> None:
     with pm.Model() as model:
         x = pm.Normal("x", 0, 3, shape=2)

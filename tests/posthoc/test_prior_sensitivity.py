@@ -63,10 +63,10 @@ def test_bayes_factors_by_hand(monkeypatch) -> None:
 
 class TestNormalMean:
     def test_grid_of_distributions(self) -> None:
-        priors = [(m, s) for m in (-1.0, 1.0) for s in (1.0, 2.0, 4.0)]
+        priors = [(-1.0, 1.0), (-1.0, 4.0), (1.0, 2.0)]
         grid = [pm.Normal.dist(*prior) for prior in priors]
         table = prior_sensitivity(draws(), {"mu": grid}, model=normal_model())
-        assert table.index.tolist() == [("mu", i) for i in range(6)]
+        assert table.index.tolist() == [("mu", i) for i in range(3)]
         assert (table["verdict"] == "trust").all()
         error = table["log_ratio"].to_numpy() - [exact(*prior) for prior in priors]
         assert (np.abs(error) <= 4 * table["mcse"] + ROUNDING).all()
@@ -99,6 +99,7 @@ class TestNormalMean:
         assert abs(row["log_ratio"] - exact(-1.0, 1.0)) > 4 * row["mcse"]
 
 
+@pytest.mark.slow
 def test_curve_of_the_sleep_data() -> None:
     """The log Bayes factor at ten scales of the prior, from draws at one of them."""
     scales = np.geomspace(0.1, 2, 10)

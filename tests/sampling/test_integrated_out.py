@@ -57,6 +57,7 @@ def exact() -> tuple[float, float]:
     return float(logsumexp(log_joint) + np.log(cell)), float(weight.sum(axis=1) @ spreads)
 
 
+@pytest.mark.slow
 def test_levels_of_counties():
     idata = pma.sample_ais(model=counties(), **SETTINGS)
     found, (log_evidence, spread) = pma.log_evidence(idata), exact()

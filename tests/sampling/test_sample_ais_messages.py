@@ -150,7 +150,7 @@ def test_a_stop_names_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pma.sample_ais(90, model=small_model(), transition=pma.HMC(), **settings)
 
 
-@pytest.mark.quick_cases("1e-09-True")
+@pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "cut"), [(1e-9, True), (20.0, False)])
 def test_a_time_limit_says_what_it_cut(minutes: float, cut: bool) -> None:
     result = pma.sample_ais(

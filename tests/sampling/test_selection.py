@@ -64,7 +64,8 @@ def test_with_known_noise_the_evidence_is_exact() -> None:
     np.testing.assert_allclose(number, exact, atol=4 * np.sqrt(exact.max() / len(draws)))
 
 
-@pytest.mark.parametrize("seed", [pytest.param(1), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
 def test_an_unknown_noise_is_annealed(seed: int) -> None:
     grid = np.linspace(0.4, 2.5, 150)
     masses = [special.logsumexp(log_masses(5, noise)[1]) for noise in grid]

@@ -95,6 +95,7 @@ def without_variables() -> pm.Model:
     return built
 
 
+@pytest.mark.quick_cases("without_variables")
 @pytest.mark.parametrize("build", [discrete, without_variables])
 def test_what_is_exact_without_old_draws_is_so_with_them(build: Callable[[], pm.Model]) -> None:
     idata = pma.sample_ais(build(), random_seed=1, progressbar=False)
@@ -102,6 +103,7 @@ def test_what_is_exact_without_old_draws_is_so_with_them(build: Callable[[], pm.
     assert again.log_evidence == pytest.approx(pma.log_evidence(idata).log_evidence)
 
 
+@pytest.mark.slow
 def test_discrete_variables_that_are_moved() -> None:
     settings = {"discrete": "sample", "random_seed": 1, "progressbar": False, "warnings": False}
     idata = pma.sample_ais(discrete(), **settings)

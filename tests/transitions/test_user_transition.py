@@ -74,6 +74,7 @@ class TestSampleAis:
             error = float(numbers[name]) - schools.log_evidence
             assert abs(error) < 5 * float(numbers[f"{name}_mcse"])
 
+    @pytest.mark.slow
     def test_name_and_step_sizes_are_recorded(self, result) -> None:
         assert group(result, "evidence").attrs["transition"] == "Barker"
         assert (group(result, "annealing")["step_size"] > 0).all()
