@@ -111,6 +111,9 @@ class TestWitness:
         assert found.log_evidence < indicators.log_evidence() - 1
         assert found.verdict.status == "do not trust"
         assert "configurations of the discrete variables hold" in found.verdict.reasons[0]
+        on = group(result, "posterior")["on"]
+        assert on.dtype == np.int64
+        assert set(np.unique(on)) == {0, 1}
 
     @pytest.mark.slow
     def test_it_is_named_with_its_bound(self, result) -> None:

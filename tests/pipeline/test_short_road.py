@@ -110,7 +110,6 @@ def test_a_step_without_moves_leaves_the_tail_in_the_weights(
     assert max(one.pareto_k for one in found) > 0.7
 
 
-@pytest.mark.quick_cases("{'audit': 'levels'}", "{'nan': 'reject'}", "{'steps': 4}")
 @pytest.mark.parametrize(
     "options",
     [

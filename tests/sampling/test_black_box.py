@@ -47,9 +47,10 @@ def assert_exact(idata: Any) -> None:
     assert estimate.verdict.trusted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.slow] * (i > 0)) for i, n in enumerate(WITHOUT_GRADIENT)],
+    WITHOUT_GRADIENT,
 )
 def test_models_without_gradients_run_by_default(name: str) -> None:
     model = WITHOUT_GRADIENT[name]()

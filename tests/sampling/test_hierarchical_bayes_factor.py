@@ -97,14 +97,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list:
     return found
 
 
-@pytest.mark.parametrize(
-    ("given", "centred"),
-    [
-        ("both", False),
-        *(pytest.param(given, False, marks=pytest.mark.slow) for given in ("a", "b")),
-        *(pytest.param(given, True, marks=pytest.mark.slow) for given in ("a", "b", "both")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("given", ["a", "b", "both"])
 def test_exact_value(chosen: list, given: str, centred: bool) -> None:
     models = POOLED, hierarchical(centred=True) if centred else HIERARCHICAL
     draws = {

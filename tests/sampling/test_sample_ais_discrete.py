@@ -17,6 +17,7 @@ def result():
     return pma.sample_ais(model=discrete_model(), reverse_from="draws", **QUICK)
 
 
+@pytest.mark.slow
 class TestResult:
     def test_draws_keep_their_type(self, result) -> None:
         posterior = group(result, "posterior")
