@@ -105,7 +105,7 @@ def scores(problem: Problem, runs: int) -> np.ndarray:
     return np.array([(f.log_evidence - problem.log_evidence) / f.mcse for f in found])
 
 
-@pytest.mark.quick_cases("one dimension", "three dimensions", "corner")
+@pytest.mark.quick_cases("one dimension", "three dimensions", "steps", "two peaks", "corner")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_evidence(name: str) -> None:
     """The error of few particles in two peaks is larger than stated: their share wanders."""

@@ -153,9 +153,12 @@ def by_dense_matrices(compiled, reduced, x):
     def total(y):
         return sum(compiled.log_terms(y))
 
-    slope = evaluate(jax.grad(total), zero)[:, own]
-    precision = -evaluate(jax.hessian(total), zero)[:, own[:, None], own]
-    covariance = np.linalg.inv(precision)
+    def derivatives(y):
+        slope, along = jax.linearize(jax.grad(total), y)
+        return slope[own], jax.vmap(along)(np.eye(len(y))[own])[:, own]
+
+    slope, second = evaluate(derivatives, zero)
+    covariance = np.linalg.inv(-second)
     mean = (covariance @ slope[..., None])[..., 0]
     at_mean = evaluate(total, reduced._join(x, mean))
     return at_mean + np.linalg.slogdet(2 * np.pi * covariance)[1] / 2, mean, covariance

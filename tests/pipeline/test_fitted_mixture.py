@@ -202,7 +202,6 @@ class TestChoice:
         np.testing.assert_allclose(share[share > 0.02], 1 / 16, atol=0.02)
         assert abs(found.log_evidence - log_evidence) < 4 * found.mcse
 
-    @pytest.mark.slow
     def test_a_search_that_costs_little_beside_the_run_from_the_prior_goes_on(self) -> None:
         model, log_evidence = many_modes()
         idata = run(model, random_seed=1)
