@@ -130,6 +130,7 @@ def p_value(kind: str, monkeypatch: pytest.MonkeyPatch) -> float:
     "mixture",
     "with_a_constant",
     "autoregressions",
+    "known_scales",
     "cholesky_factor",
     "garch",
 )
