@@ -73,7 +73,6 @@ class TestExactValue:
         assert "evaluations" in repr(found)
         assert "evaluations" in found._repr_html_()
 
-    @pytest.mark.slow
     def test_both_ways_in_several_steps(self) -> None:
         """Weights of the way back are those that a way forth would have had."""
         found = pma.sample_bayes_factor(
