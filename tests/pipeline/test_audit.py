@@ -54,7 +54,6 @@ def slab():
 
 
 class TestSpikeAndSlab:
-    @pytest.mark.slow
     def test_the_spike_is_found(self, slab) -> None:
         model, log_evidence = slab
         idata = run(model)
