@@ -57,7 +57,6 @@ def test_the_density_is_that_of_the_model(build) -> None:
     np.testing.assert_allclose(found.log_prior, expected.log_prior + log_volume, atol=1e-5)
 
 
-@pytest.mark.quick_cases("counts", "missing", "outliers")
 @pytest.mark.parametrize("build", MODELS)
 def test_maps_are_inverse(build) -> None:
     base, model = conditional(build)
@@ -69,7 +68,6 @@ def test_maps_are_inverse(build) -> None:
         np.testing.assert_allclose(value, values[name], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.quick_cases("groups", "missing")
 @pytest.mark.parametrize("build", [models.groups, models.walk, models.missing, models.offset])
 def test_a_normal_likelihood_leaves_nothing(build) -> None:
     """Given the rest the latent variables are standard normal, from any centre."""
