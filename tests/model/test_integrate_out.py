@@ -15,7 +15,7 @@ from scipy import stats
 from pymc_anneal.model import integrate_out as module
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.integrate_out import IntegratedModel, integrate_out
-from pymc_anneal.model.normal_block import Parts, Precision, solve
+from pymc_anneal.model.normal_block import Blocks, Parts, Precision, expand, in_line, solve
 from tests.derivatives import derivatives_along
 
 RNG = np.random.default_rng(0)
@@ -211,6 +211,25 @@ def test_a_product_of_sums_joins_all_that_is_in_them():
 
     blocks, _ = module._blocks_of(density, 6, 1)
     assert len(blocks.directions) == 6
+
+
+def test_expansion_with_a_shorter_block_and_correlated_shared_variables():
+    """Two blocks, of two and of one variable, and two variables that all terms share."""
+    blocks = Blocks(5, np.array([3, 4]), np.array([[0, 1], [2, 5]]))
+    half = np.random.default_rng(8).normal(size=(5, 5))
+    precision, right = 9 * np.eye(5) + half + half.T, np.arange(5.0)
+    precision[2, :2] = precision[:2, 2] = 0  # they meet in the shared variables alone
+
+    def log_density(x):
+        return right @ x - x @ precision @ x / 2
+
+    with jax.enable_x64(True):
+        found = expand(blocks, log_density)
+        solution = solve(found.precision, found.slope)
+        mean = in_line(blocks, solution.mean)
+    np.testing.assert_allclose(found.precision.apart, precision[3:, 3:])
+    np.testing.assert_allclose(mean, np.linalg.solve(precision, right))
+    np.testing.assert_allclose(solution.log_volume, np.linalg.slogdet(precision)[1] / 2)
 
 
 def test_solution_and_its_derivatives():
