@@ -215,9 +215,9 @@ class TestFit:
         for name in ("evaluate", "value_and_gradient"):
             own = getattr(TargetDensity, name)
 
-            def counted(self: Any, position: np.ndarray, *rest: Any, _own: Any = own) -> Any:
+            def counted(self: Any, position: np.ndarray, *rest: Any, _own: Any = own, **named: Any):
                 spent.append(len(position))
-                return _own(self, position, *rest)
+                return _own(self, position, *rest, **named)
 
             monkeypatch.setattr(TargetDensity, name, counted)
         assert fit(skewed).evaluations == sum(spent)
