@@ -6,6 +6,7 @@ particles, which see what the draws miss. The larger one counts.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -83,7 +84,7 @@ class FittedReference:
         """Importance sampling estimate of the log evidence, in nats; for comparison only."""
         return log_mean(self.log_ratio_draws)
 
-    @property
+    @cached_property
     def typical_log_z(self) -> float:
         """The log evidence that no single draw decides, in nats: a median of means.
 
@@ -225,7 +226,8 @@ def log_mean(log_u: np.ndarray) -> float:
 def _median_of_means(log_u: np.ndarray) -> np.ndarray:
     """Return the median of the logs of means of parts of rows, shape ``(n, ...)`` to ``(...)``."""
     parts = [log_u[i::_PARTS] for i in range(_PARTS)]
-    return np.asarray(np.median([logsumexp(u, axis=0) - np.log(len(u)) for u in parts], axis=0))
+    means = [np.logaddexp.reduce(u, axis=0) - np.log(len(u)) for u in parts]
+    return np.asarray(np.median(means, axis=0))
 
 
 def normalised(log_weight: np.ndarray) -> np.ndarray:

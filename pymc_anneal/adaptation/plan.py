@@ -126,7 +126,7 @@ def make_plan(
     exponent = min(variance * steps / planned - log_reference_mass, _MAX_EXPONENT)
     relative = np.exp(exponent) - 1
     needed = relative / np.expm1((_PLANNED_ERROR * target_mcse) ** 2)
-    count = max(particles, int(np.ceil(min(needed, affordable / planned))))
+    count = max(particles, int(min(np.ceil(needed), affordable / planned)))
     return Plan(
         steps=planned,
         particles=count,

@@ -1,13 +1,13 @@
-"""Time for the evaluations of black boxes: `max_minutes`, survey and pilot included.
+"""Time of a call: `max_minutes`, with survey, pilot and trials.
 
-Survey and pilot take thousands of calls, and a call may take seconds. Before each temperature of a
-pilot its evaluations are compared with those for which there is time,
+The plan of the counted run is cut to what these leave. Survey and pilot of a black box take
+thousands of calls, and a call may take seconds. Before each temperature of a pilot its evaluations
+are compared with those for which there is time,
 
-    (60 max_minutes - seconds passed) / seconds of an evaluation,
+    (60 max_minutes - seconds passed) / seconds of an evaluation.
 
-and the plan of the counted run is cut to what the pilots leave. For a model in JAX `max_minutes` is
-the budget of the counted run alone, as its pilots are short; one that is not is compared likewise,
-by the time that its evaluations have taken.
+The pilots of a model in JAX are short; one that is not is compared likewise, by the time that its
+evaluations have taken.
 """
 
 from dataclasses import dataclass, replace
@@ -19,6 +19,8 @@ from pymc_anneal.base.progress import PilotProgress
 
 # Seconds of a search for a region of non-zero likelihood.
 _SEARCH_SECONDS = 30.0
+# Share of the time that the counted run of a model in JAX has, whatever came before it.
+_LEAST_SHARE = 0.25
 # Seconds from which on the pilot of a model in JAX is long.
 _LONG_PILOT = 60.0
 # A plan cut to the time that is left may take this much longer before it is worth a warning.
@@ -32,7 +34,7 @@ class CallBudget:
     Attributes
     ----------
     max_minutes : float
-        Budget of the run.
+        Budget of the call.
     seconds_passed : float
         Since the run began.
     seconds_per_evaluation : float or None
@@ -45,9 +47,9 @@ class CallBudget:
 
     @property
     def counted_seconds(self) -> float:
-        """Time for the counted run."""
-        passed = 0.0 if self.seconds_per_evaluation is None else self.seconds_passed
-        return max(60 * self.max_minutes - passed, 0.0)
+        """Time for the counted run: what is left, or the least share of all."""
+        least = _LEAST_SHARE if self.seconds_per_evaluation is None else 0.0
+        return 60 * max(self.max_minutes - self.seconds_passed / 60, least * self.max_minutes)
 
     @property
     def evaluations(self) -> float:

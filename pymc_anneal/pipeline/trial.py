@@ -3,8 +3,9 @@
 A trial is not counted. With the real transitions the variance of the log weights is larger than for
 perfect ones, their tail may be heavier than that of a normal distribution, and the transitions may
 lag behind the path. As long as one of these spoils a trial, a longer one follows; the plan of steps
-and particles is based on the last, and is longer than those that were spoilt. So all growth lies
-before the counted run, which is made once.
+and particles is based on the last, and is longer than those that were spoilt. Where many times the
+steps leave the weights as uneven as before, the transitions are stuck, and the plan is as short as
+the first trial. So all growth lies before the counted run, which is made once.
 """
 
 import warnings
@@ -41,11 +42,19 @@ _MAX_TRIAL_VARIANCE = 3.0
 _MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
 # Variance of a trial, and predicted error in nats, above which no run is of use: kernels are stuck.
 _HOPELESS_GROWTH, _HOPELESS_ERROR = 1e6, 3.0
-# Share of the time for calls of black boxes that a trial may take.
+# Steps, in those of the first trial, with which the variance, which falls as 1/K, has to be below
+# this share of the first, or the transitions are stuck.
+_STUCK_GROWTH, _STUCK_SHARE = 16, 0.5
+# Share of the time that is left that a trial may take.
 _TRIAL_SHARE = 0.5
 _HOPELESS = (
     "By its trial a run would have an error of {:.2g} nats in all the time there is, so it is as "
     "short as the trial. Narrower priors may help, or variables on another scale."
+)
+_STUCK = (
+    "A trial of {} times the steps had weights as uneven as one of {}: the moves do not join the "
+    "parts of the posterior, and the run is as short as the first trial. Another "
+    "parametrisation may help, or `transition`."
 )
 # Share of the posterior draws of importance sampling that are copied by chance at most, and the
 # largest number of particles for each draw.
@@ -82,9 +91,8 @@ def plan_run(
     trials: list[AnnealedRun] = []
     if _has_time(session, pilot, steps):
         trials = _run_trials(session, candidate, pilot, steps)
-        after_short = [int(_MIN_GROWTH * trial.steps) for trial in trials[:-1]]
-        least = max([fitted.steps if fitted else 1, *after_short])
-        plan = kept(partial(_plan_from_trial, session, pilot, trials[-1], least))
+        least = fitted.steps if fitted else 1
+        plan = kept(partial(_plan_from_trials, session, pilot, trials, least))
     else:
         plan = fitted or kept(partial(_plan_from_pilot, session, pilot))
     overrun = session.call_budget.describe_overrun(plan.predicted_seconds)
@@ -164,12 +172,21 @@ def _run_trials(
 def _affordable_growth(session: Session, trials: Sequence[AnnealedRun]) -> float:
     """Return how many times longer the next trial is; 1 if the last one will do.
 
-    A trial that would take the time of the whole counted run, or is hopeless, is not begun.
+    A trial that would take more than its share of the time, or is hopeless, is not begun.
     """
-    if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:
+    hopeless = _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf
+    if hopeless or _are_stuck(trials):
         return 1.0
     growth = min(_needed_growth(session.settings.target_mcse, trials), _MAX_GROWTH)
-    return growth if growth * trials[-1].seconds <= session.call_budget.counted_seconds else 1.0
+    time = _TRIAL_SHARE * session.call_budget.counted_seconds
+    return growth if growth * trials[-1].seconds <= time else 1.0
+
+
+def _are_stuck(trials: Sequence[AnnealedRun]) -> bool:
+    """Whether the weights of the last trial are as uneven as those of a much shorter first one."""
+    first, last = (log_weight_variance(trial.log_weight) for trial in (trials[0], trials[-1]))
+    much_longer = trials[-1].steps >= _STUCK_GROWTH * trials[0].steps
+    return bool(much_longer and max(_MAX_TRIAL_VARIANCE, _STUCK_SHARE * first) < last < np.inf)
 
 
 def _needed_growth(target_mcse: float, trials: Sequence[AnnealedRun]) -> float:
@@ -199,8 +216,21 @@ def trial_estimates(trials: Sequence[AnnealedRun]) -> list[Estimate]:
     return [estimate_with_tail("a trial", t.log_weight, t.steps) for t in trials]
 
 
-def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int) -> Plan:
-    """Plan a run of at least some steps from the last trial."""
+def _plan_from_trials(
+    session: Session, pilot: Pilot, trials: Sequence[AnnealedRun], least_steps: int
+) -> Plan:
+    """Plan a run longer than the trials that were too short; as short as the first if stuck."""
+    if _are_stuck(trials):
+        note = _STUCK.format(trials[-1].steps // trials[0].steps, trials[0].steps)
+        return _plan_from_trial(session, pilot, trials[0], 1, note)
+    after_short = [int(_MIN_GROWTH * trial.steps) for trial in trials[:-1]]
+    return _plan_from_trial(session, pilot, trials[-1], max([least_steps, *after_short]))
+
+
+def _plan_from_trial(
+    session: Session, pilot: Pilot, trial: AnnealedRun, least_steps: int, stuck: str = ""
+) -> Plan:
+    """Plan a run of at least some steps from a trial; no longer than it where it is stuck."""
     variance = log_weight_variance(trial.log_weight)
     if not np.isfinite(variance):
         raise ValueError(
@@ -218,6 +248,7 @@ def _plan_from_trial(session: Session, pilot: Pilot, trial: AnnealedRun, least_s
         steps=trial.steps,
         seconds=max(measured, _step_seconds(session, pilot)),
         least_steps=least_steps,
+        stuck=stuck,
     )
 
 
@@ -237,8 +268,12 @@ def _make_plan(
     steps: int,
     seconds: float,
     least_steps: int = 1,
+    stuck: str = "",
 ) -> Plan:
-    """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle."""
+    """Plan a run from the variance of ``steps`` steps and the seconds of one of one particle.
+
+    Where it says why the particles are ``stuck``, or no run is of use, these steps are enough.
+    """
     settings = session.settings
     draws = settings.draws * settings.chains
     within = partial(
@@ -254,9 +289,9 @@ def _make_plan(
     time, as_trial = session.call_budget.counted_seconds, seconds * steps * draws
     wanted, plan = within(), within(budget_seconds=time)
     long = wanted.steps > _HOPELESS_GROWTH * steps
-    if as_trial < time and (long or plan.predicted_mcse > _HOPELESS_ERROR):
+    if as_trial < time and (stuck or long or plan.predicted_mcse > _HOPELESS_ERROR):
         plan = within(budget_seconds=as_trial)
-        return replace(plan, note=_HOPELESS.format(plan.predicted_mcse))
+        return replace(plan, note=stuck or _HOPELESS.format(plan.predicted_mcse))
     return replace(plan, note=_describe_cut(session, wanted, plan.steps, plan.particles))
 
 

@@ -138,11 +138,12 @@ def sample_ais(
         chain in one block. The estimate stays unbiased, and its error is the spread of the
         populations. Resampling helps if there are too few steps for even weights.
     max_minutes : float
-        Budget of the counted run; with a black box, of the whole run. A survey or pilot without
-        time for its next temperature raises an error. A plan predicted to take longer is cut to it
-        (fewer extra particles, then fewer steps; ``notes`` says from what to what); the verdict
-        says if the error suffers. If it cuts, the result depends on the machine's speed as well as
-        on the seed; ``numpy.inf`` switches it off.
+        Budget of the call. The plan of the counted run is cut to what fit and trials leave (fewer
+        extra particles, then fewer steps; ``notes`` says from what to what), or to a quarter of
+        the budget if they leave less and the model has no black box; the verdict says if the error
+        suffers. A survey or pilot without time for its next temperature raises an error. If the
+        budget cuts, the result depends on the machine's speed as well as on the seed;
+        ``numpy.inf`` switches it off.
     cores : int, optional
         Worker threads, or the number of workers of the executor. Default: the available
         processors, or the executor's own number.

@@ -309,10 +309,16 @@ ROWS: Rows = [
             ("return (found.bias / (HARMLESS_BIAS * mcse)) ** 2", "return found.bias / (HARMLESS_BIAS * mcse)"),
             ("trial.seconds / (trial.steps * trial.particles)", "trial.seconds / trial.steps"),
             ("growth = max(growth, variance)", "growth = max(growth, 1.0)"),
-            ("if _HOPELESS_GROWTH < log_weight_variance(trials[-1].log_weight) < np.inf:", "if False:"),
+            ("if hopeless or _are_stuck(trials):", "if _are_stuck(trials):"),
+            ("if hopeless or _are_stuck(trials):", "if hopeless:"),
+            ("if _are_stuck(trials):\n        note", "if False:\n        note"),
+            ("_STUCK_SHARE * first)", "0 * first)"),
+            ("return bool(much_longer and", "return bool("),
+            ("max(_MAX_TRIAL_VARIANCE, _STUCK_SHARE", "max(0.0, _STUCK_SHARE"),
+            ("time = _TRIAL_SHARE * session", "time = session"),
             ("if as_trial < time and (", "if ("),
             ("long or plan.predicted_mcse > _HOPELESS_ERROR", "True"),
-            ("else 1, *after_short]", "else 1]"),
+            ("max([least_steps, *after_short])", "least_steps"),
         ],
     ),
     (
@@ -385,9 +391,11 @@ ROWS: Rows = [
     ),
     (
         "pipeline/call_budget",
-        "tests/pipeline/test_call_budget.py::test_evaluations_for_which_there_is_time tests/pipeline/test_call_budget.py::test_models_in_jax_spend_it_on_the_counted_run",
+        "tests/pipeline/test_call_budget.py::test_evaluations_for_which_there_is_time tests/pipeline/test_call_budget.py::test_the_counted_run_of_a_model_in_jax_has_a_quarter_of_the_time_at_least",
         [
-            ("60 * self.max_minutes - passed", "60 * self.max_minutes + passed"),
+            ("self.max_minutes - self.seconds_passed / 60", "self.max_minutes + self.seconds_passed / 60"),
+            ("_LEAST_SHARE if self.seconds_per_evaluation is None else 0.0", "_LEAST_SHARE"),
+            ("_LEAST_SHARE if self.seconds_per_evaluation is None else 0.0", "0.0"),
         ],
     ),
     (

@@ -394,7 +394,7 @@ ROWS: Rows = [
         "adaptation/fitted_reference",
         "tests/adaptation/test_fit_mixture.py tests/adaptation/test_fitted_reference.py",
         [
-            ("return np.asarray(np.median([", "return np.asarray(np.mean(["),
+            ("return np.asarray(np.median(means", "return np.asarray(np.mean(means"),
             ("return typical if typical > -np.inf else self.log_z", "return typical"),
             ("_median_of_means(log_mode) - _LOG_FACTOR", "_median_of_means(log_mode)"),
             ("np.maximum(log_rest, log_evidence)", "log_rest"),

@@ -138,9 +138,12 @@ def test_a_plan_that_fills_the_budget_is_no_overrun() -> None:
     )
 
 
-def test_models_in_jax_spend_it_on_the_counted_run() -> None:
-    assert CallBudget(20.0, 600.0, None).counted_seconds == 1200
-    assert CallBudget(20.0, 600.0, 0.0).counted_seconds == 600
+def test_the_counted_run_of_a_model_in_jax_has_a_quarter_of_the_time_at_least() -> None:
+    for passed, left in ((0.0, 1200), (600.0, 600), (1000.0, 300), (5000.0, 300)):
+        assert CallBudget(20.0, passed, None).counted_seconds == pytest.approx(left)
+    for passed, left in ((600.0, 600), (1000.0, 200), (5000.0, 0)):
+        assert CallBudget(20.0, passed, 0.5).counted_seconds == pytest.approx(left)
+    assert CallBudget(np.inf, 600.0, None).counted_seconds == np.inf
 
 
 def test_a_long_pilot_of_a_model_in_jax_is_timed() -> None:

@@ -15,6 +15,7 @@ from pymc_anneal.pipeline.trial import (
     _affordable_growth,
     _needed_growth,
     _plan_from_trial,
+    _plan_from_trials,
     plan_run,
 )
 from tests.pipeline.log_gamma_target import KERNEL, LogGammaTarget, log_gamma_session
@@ -135,6 +136,50 @@ def test_a_run_without_hope_is_as_short_as_its_trial() -> None:
     assert growths == [1, 8, 8]  # where nearly all weights are zero, a longer trial may meet more
     assert long.steps > 1000
     assert not long.note
+
+
+class TestStuck:
+    """Sixteen times the steps have to leave less than half of the variance."""
+
+    PILOT = SimpleNamespace(cost=np.full(3, 7), log_reference_mass=0.0)
+
+    def growth_and_plan(self, *trials):
+        with log_gamma_session(draws=500, chains=2, target_mcse=0.05) as session:
+            growth = _affordable_growth(session, trials)
+            return growth, _plan_from_trials(session, self.PILOT, trials, 1)
+
+    def test_no_further_trial_and_a_run_as_short_as_the_first(self) -> None:
+        growth, found = self.growth_and_plan(trial(6.0, 10), trial(6.2, 60), trial(6.1, 370))
+        assert growth == 1
+        assert (found.steps, found.particles) == (10, 1000)
+        assert "A trial of 37 times the steps had weights as uneven as one of 10" in found.note
+
+    @pytest.mark.parametrize(
+        "trials",
+        [
+            pytest.param([trial(6.0, 10)], id="a single one"),
+            pytest.param([trial(6.0, 10), trial(6.1, 150)], id="not much longer"),
+            pytest.param([trial(9.0, 10), trial(4.0, 170)], id="less than half of the variance"),
+        ],
+    )
+    def test_a_longer_trial_may_help(self, trials) -> None:
+        growth, found = self.growth_and_plan(*trials)
+        assert growth > 1
+        assert found.steps > trials[-1].steps
+        assert not found.note
+
+    def test_weights_even_enough_to_plan_by(self) -> None:
+        # Slow as the variance falls, it is known: the plan follows from it.
+        growth, found = self.growth_and_plan(trial(2.9, 10), trial(2.8, 170))
+        assert growth == 1
+        assert found.steps > 170
+
+
+def test_a_trial_takes_half_of_the_time_that_is_left() -> None:
+    uneven = [trial(6.0, 40)]  # of 20 seconds, and the next one is six times as long
+    for minutes, growth in ((3.9, 1), (4.1, pytest.approx(6, rel=0.02))):
+        with log_gamma_session(draws=500, chains=2, max_minutes=minutes) as session:
+            assert _affordable_growth(session, uneven) == growth
 
 
 def test_a_run_without_hope_keeps_to_its_time() -> None:
