@@ -23,6 +23,7 @@ from pymc.logprob.transforms import Transform
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import MvNormalRV, NormalRV
 
+from pymc_anneal.base.batches import map_batches
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
@@ -42,11 +43,15 @@ from pymc_anneal.model.normal_block import (
     solve,
 )
 from pymc_anneal.model.notes import or_noted
+from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.recent import once_per_model
 from pymc_anneal.model.reduced import (
+    BATCH,
+    Evaluate,
     ReducedModel,
     at_low_cost,
+    evaluate_at_low_cost,
     join_names,
     lay_out,
     length,
@@ -92,13 +97,20 @@ class IntegratedModel(ReducedModel):
 
     @property
     def _drawing(self) -> Callable[[np.ndarray], jax.Array]:
+        return lambda rows: self.draw(rows)[0]
+
+    @property
+    def draw(self) -> Callable[[np.ndarray], tuple[jax.Array, jax.Array]]:
+        """Compiled function from rows, as for `to_model`, to draws and their log densities."""
         return _draw_rows(self._density, self._blocks)
 
 
 @lru_cache(maxsize=4)
-def _draw_rows(density: PicklableFunction, blocks: Blocks) -> Callable[[np.ndarray], jax.Array]:
+def _draw_rows(
+    density: PicklableFunction, blocks: Blocks
+) -> Callable[[np.ndarray], tuple[jax.Array, jax.Array]]:
     """Return the compiled function that draws u for rows of x and the words of a key."""
-    return jax.jit(jax.vmap(lambda row: _draw(density, blocks, row)[0]))
+    return jax.jit(jax.vmap(partial(_draw, density, blocks)))
 
 
 def _draw(
@@ -122,9 +134,21 @@ def _in_u(density: PicklableFunction, x: jax.Array) -> Callable[[jax.Array], jax
     return log_density
 
 
-def integrate_out(compiled: CompiledModel) -> CompiledModel:
-    """Return a model without the normal variables that can be integrated out; itself if few."""
-    return (_integrate_out(compiled) or compiled) if may_be_integrated(compiled) else compiled
+def integrate_out(
+    compiled: CompiledModel, evaluate: Evaluate = evaluate_at_low_cost
+) -> CompiledModel:
+    """Return a model without the normal variables that can be integrated out; itself if few.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    evaluate
+        How the density without them and its gradient are evaluated to compare the models: by a
+        program that is needed later, or by one of its own, which is compiled at a low cost.
+    """
+    found = _integrate_out(compiled, evaluate) if may_be_integrated(compiled) else None
+    return found or compiled
 
 
 def may_be_integrated(compiled: CompiledModel) -> bool:
@@ -135,14 +159,27 @@ def may_be_integrated(compiled: CompiledModel) -> bool:
     return plain and compiled.derivatives.order == SMOOTH and bool(_candidates(compiled))
 
 
+def are_scaled(compiled: CompiledModel) -> bool:
+    """Whether others are in the priors of what may be normal, or in the mean of the data.
+
+    The effects of groups are, centred or not, and their posterior is a funnel; the coefficients of
+    a regression are not.
+    """
+    model, candidates = compiled.model, _candidates(compiled)
+    normal = [model[v.name] for v in candidates]
+    priors = [parameter for rv in normal for parameter in rv.owner.inputs]
+    means = [rv.owner.op.dist_params(rv.owner)[0] for rv in _normal_data(model)]
+    return not random_parents(model, [*priors, *means]) <= set(normal)
+
+
 @once_per_model
 @double_precision
-def _integrate_out(compiled: CompiledModel) -> IntegratedModel | None:
+def _integrate_out(compiled: CompiledModel, evaluate: Evaluate) -> IntegratedModel | None:
     note = "Normal variables are not integrated out: {}."
-    return or_noted(lambda: _find(compiled), compiled.fallbacks, note)
+    return or_noted(lambda: _find(compiled, evaluate), compiled.fallbacks, note)
 
 
-def _find(compiled: CompiledModel) -> IntegratedModel | None:
+def _find(compiled: CompiledModel, evaluate: Evaluate) -> IntegratedModel | None:
     names = _quadratic(compiled, _candidates(compiled))
     taken = lay_out(v for v in compiled.variables if v.name in names)
     if length(taken) < _fewest(compiled):
@@ -157,7 +194,7 @@ def _find(compiled: CompiledModel) -> IntegratedModel | None:
     note = f"Integrated out exactly: {join_names([_describe(v) for v in taken])}."
     own = {"_density": density, "_blocks": blocks, "work": work}
     model = reduce_model(IntegratedModel, compiled, log_terms, taken, others, note, **own)
-    _check(model, compiled)
+    _check(model, compiled, evaluate)
     return model
 
 
@@ -263,14 +300,13 @@ def _log_terms(
         return normalised_terms(log_prior, log_likelihood, log_mass)
 
 
-def _check(model: IntegratedModel, compiled: CompiledModel) -> None:
+def _check(model: IntegratedModel, compiled: CompiledModel, evaluate: Evaluate) -> None:
     """Raise unless the integral times the normal density is the density, and has a gradient."""
     draws = compiled.sample_prior(np.random.SeedSequence(1), _TRIED)[:, model._kept]
     seeds = np.arange(2.0 * _TRIED).reshape(_TRIED, 2)
-    rows = np.concatenate([draws, seeds], axis=1)
-    u, log_normal = at_low_cost(jax.vmap(partial(_draw, model._density, model._blocks)), rows)
+    u, log_normal = map_batches(model.draw, np.concatenate([draws, seeds], axis=1), BATCH)
     wanted = sum(at_low_cost(jax.vmap(compiled.log_terms), model._join(draws, u)))
-    if not is_close(values_with_gradients(model, draws) + log_normal, wanted):
+    if not is_close(values_with_gradients(model, draws, evaluate) + log_normal, wanted):
         raise ValueError("the density is not that of normal variables")
 
 

@@ -25,6 +25,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
@@ -217,11 +218,15 @@ def _linear_ancestor(
 
 
 def _way_up(rv: Variable, latents: set[Variable]) -> Iterator[Variable]:
-    """Yield the parameter that depends on latent variables, and its ancestors up to a fork."""
+    """Yield the parameter that depends on latent variables, and its ancestors up to a fork.
+
+    There is none where another variable is drawn on the way, and then censored.
+    """
     below = rv
     while below not in latents:
         above = [v for v in below.owner.inputs if _depends(v, latents)]
-        if len(above) != 1:
+        drawn = {v for v in above if isinstance(v.owner.op, RandomVariable)}
+        if len(above) != 1 or not drawn <= latents:
             return
         yield (below := above[0])
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,6 +21,7 @@ from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.frozen_data import FrozenData
 
 _Found = TypeVar("_Found")
+_How = ParamSpec("_How")
 # Number of models that are kept, with their data, until others replace them.
 _CAPACITY = 4
 
@@ -61,17 +62,20 @@ def as_compiled(model: pm.Model | CompiledModel | None = None) -> CompiledModel:
     return found.compiled
 
 
-def once_per_model(find: Callable[[CompiledModel], _Found]) -> Callable[[CompiledModel], _Found]:
+def once_per_model(
+    find: Callable[Concatenate[CompiledModel, _How], _Found],
+) -> Callable[Concatenate[CompiledModel, _How], _Found]:
     """Keep what a function returns for a model as long as the model lives.
 
-    The result must not refer to the model, which would then live for ever.
+    The result must not refer to the model, which would then live for ever, and not depend on the
+    further arguments, which say how it is found.
     """
     known: WeakKeyDictionary[CompiledModel, _Found] = WeakKeyDictionary()
 
     @wraps(find)
-    def look_up(compiled: CompiledModel) -> _Found:
+    def look_up(compiled: CompiledModel, /, *how: _How.args, **named: _How.kwargs) -> _Found:
         if compiled not in known:
-            known[compiled] = find(compiled)
+            known[compiled] = find(compiled, *how, **named)
         return known[compiled]
 
     return look_up

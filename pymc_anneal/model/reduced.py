@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +28,13 @@ from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.variables import FreeVariable
 
 # Draws in a batch of variables that are taken out.
-_BATCH = 256
+BATCH = 256
 # Variables that a note names.
 _NAMED = 4
 
 Reduced = TypeVar("Reduced", bound="ReducedModel")
+# From a model and positions, shape (n, d), to log densities and their gradients.
+Evaluate: TypeAlias = Callable[[CompiledModel, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class ReducedModel(MappedModel):
         keys = jax.random.split(jax.random.key(seed), max(len(position), 1))
         words = np.asarray(jax.random.key_data(keys)).astype(float)[: len(position)]
         rows = np.concatenate([position, words], axis=1)
-        return self._join(position, map_batches(self._drawing, rows, _BATCH))
+        return self._join(position, map_batches(self._drawing, rows, BATCH))
 
     def from_model(self, position: np.ndarray) -> np.ndarray:
         """Return the coordinates of the variables that are left."""
@@ -179,14 +181,21 @@ def places(variables: Sequence[FreeVariable]) -> np.ndarray:
     return np.array([j for v in variables for j in range(v.start, v.stop)], int)
 
 
-def values_with_gradients(model: CompiledModel, x: np.ndarray) -> np.ndarray:
+def evaluate_at_low_cost(model: CompiledModel, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log densities at positions and their gradients, shapes ``(n,)`` and ``(n, d)``."""
+    found: tuple[np.ndarray, np.ndarray]
+    found = at_low_cost(jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), x)
+    return found
+
+
+def values_with_gradients(
+    model: CompiledModel, x: np.ndarray, evaluate: Evaluate = evaluate_at_low_cost
+) -> np.ndarray:
     """Return log densities at positions, shape ``(n,)``; raise if one has a gradient of NaN."""
-    value, gradient = at_low_cost(
-        jax.vmap(jax.value_and_grad(lambda y: sum(model.log_terms(y)))), x
-    )
+    value, gradient = evaluate(model, x)
     if np.isnan(gradient[np.isfinite(value)]).any():
         raise ValueError("the gradient is NaN")
-    return np.asarray(value)
+    return value
 
 
 def at_low_cost(function: Callable[..., Any], x: np.ndarray) -> Any:

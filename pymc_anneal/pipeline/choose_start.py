@@ -1,7 +1,7 @@
 """Choice of the start of a run: the first offer that is admissible, the cheapest first.
 
-    as asked for  ->  configurations  ->  short road  ->  without normal variables
-                  ->  survey
+    as asked for  ->  configurations  ->  without effects  ->  short road
+                  ->  without other normal variables  ->  survey
 
 An offer is a function in a file of its own and a row in `OFFERS`. It returns a start, or None if
 it has none for the model: a reference that was not asked for, no discrete variables, a posterior
@@ -16,7 +16,7 @@ from pymc_anneal.model.small_shapes import score_model
 from pymc_anneal.pipeline.choose_path import AutoPath, GeometricChoice
 from pymc_anneal.pipeline.explain_infinite import explaining_infinite
 from pymc_anneal.pipeline.given_start import given_start
-from pymc_anneal.pipeline.integrated_start import integrated_start
+from pymc_anneal.pipeline.integrated_start import effects_start, integrated_start
 from pymc_anneal.pipeline.look_at_configurations import start_from_configurations
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
@@ -29,6 +29,7 @@ from pymc_anneal.pipeline.start_from_survey import start_from_survey
 OFFERS: tuple[Offer, ...] = (
     given_start,
     start_from_configurations,
+    effects_start,
     short_road,
     integrated_start,
     start_from_survey,

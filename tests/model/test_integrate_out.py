@@ -14,8 +14,9 @@ from scipy import stats
 
 from pymc_anneal.model import integrate_out as module
 from pymc_anneal.model.compile import compile_model
-from pymc_anneal.model.integrate_out import IntegratedModel, integrate_out
+from pymc_anneal.model.integrate_out import IntegratedModel, are_scaled, integrate_out
 from pymc_anneal.model.normal_block import Blocks, Parts, Precision, expand, in_line, solve
+from pymc_anneal.model.reduced import evaluate_at_low_cost
 from tests.derivatives import derivatives_along
 
 RNG = np.random.default_rng(0)
@@ -393,6 +394,45 @@ def test_what_is_not_normal_stays(kind):
 
 def test_what_is_around_a_curve_is_normal_and_the_curve_is_not():
     assert {v.name for v in integrate_out(build(above_a_curve)).taken_out} == {"around"}
+
+
+def test_a_gradient_that_is_none_is_found():
+    """By whatever program the density is evaluated."""
+    wanted = integrate_out(build.__wrapped__(centred))
+    assert wanted.taken_out
+    compiled = build.__wrapped__(centred)
+
+    def without_gradient(model, x):
+        value, gradient = evaluate_at_low_cost(model, x)
+        return value, np.full_like(gradient, np.nan)
+
+    assert integrate_out(compiled, without_gradient) is compiled
+    assert "the gradient is NaN" in compiled.fallbacks[0]
+
+
+@pytest.mark.parametrize(
+    ("effects", "scaled"),
+    [
+        pytest.param(lambda: pm.Normal("effect", 0, 2, shape=9), False, id="known scale"),
+        pytest.param(
+            lambda: pm.Normal("effect", pm.Normal("mean", 0, 1), 2, shape=9), False, id="mean"
+        ),
+        pytest.param(
+            lambda: pm.Normal("effect", 0, pm.HalfNormal("scale", 1), shape=9), True, id="centred"
+        ),
+        pytest.param(
+            lambda: pm.Normal("effect", 0, 1, shape=9) * pm.HalfNormal("scale", 1),
+            True,
+            id="non-centred",
+        ),
+    ],
+)
+def test_effects_of_unknown_scale_are_told_from_coefficients(effects, scaled: bool):
+    rng = np.random.default_rng(4)
+    with pm.Model() as model:
+        mean = rng.normal(size=(30, 9)) @ effects()
+        pm.Normal("y", mean, pm.HalfNormal("noise", 1), observed=rng.normal(size=30))
+    assert are_scaled(compile_model(model)) == scaled
 
 
 def test_a_wrong_integral_is_found(monkeypatch):

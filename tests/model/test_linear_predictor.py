@@ -106,6 +106,15 @@ def test_concave_likelihoods_are_told_from_others(build, expected) -> None:
     assert predictor_of(build)[1].log_concave is expected
 
 
+def test_what_is_censored_has_no_predictor() -> None:
+    with pm.Model() as model:
+        drawn = pm.Normal.dist(pm.Normal("x", 0, 1, shape=3), 1)
+        pm.Censored("y", drawn, lower=0, upper=None, observed=[0.0, 0.5, 1.0])
+    compiled = pma.compile_model(model)
+    assert linear_predictor(compiled) is None
+    assert not compiled.fallbacks
+
+
 def test_a_likelihood_that_cannot_be_translated_says_so(monkeypatch) -> None:
     def refuse(*arguments):
         raise NotImplementedError("no JAX form")

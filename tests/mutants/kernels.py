@@ -397,6 +397,14 @@ ROWS: Rows = [
         ],
     ),
     (
+        "pipeline/integrated_start",
+        "tests/sampling/test_integrated_out.py",
+        [
+            ("are_scaled(compiled) == scaled", "not scaled"),
+            ("integrate_out(request.target.compiled, _evaluate)", "request.target.compiled"),
+        ],
+    ),
+    (
         "model/integrate_out",
         "tests/model/test_integrate_out.py tests/sampling/test_integrated_out.py",
         [
@@ -404,7 +412,11 @@ ROWS: Rows = [
             ("<= _QUADRATIC and elsewhere == 0", "<= _QUADRATIC"),
             ("max(found[i] for i in own) <= _QUADRATIC and", ""),
             ("constant = blocks.size / 2 * np.log(2 * np.pi)", "constant = len(blocks.members) / 2 * np.log(2 * np.pi)"),
-            ("if not is_close(values_with_gradients(model, draws) + log_normal, wanted):", "if False:"),
+            ("if not is_close(values_with_gradients(model, draws, evaluate) + log_normal, wanted):", "if False:"),
+            ("values_with_gradients(model, draws, evaluate)", "values_with_gradients(model, draws)"),
+            ("random_parents(model, [*priors, *means])", "random_parents(model, priors)"),
+            ("random_parents(model, [*priors, *means])", "random_parents(model, means)"),
+            ("[*priors, *means]) <= set(normal)", "[*priors, *means])"),
             ("e = jax.random.normal(key, (blocks.size,))", "e = jax.random.normal(key, (blocks.size,)) * 1.02"),
             ("scalar and name in _FACTORS and len(inputs) == 1", "scalar and name in _FACTORS"),
         ],

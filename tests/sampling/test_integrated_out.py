@@ -10,9 +10,16 @@ from scipy.special import logsumexp
 import pymc_anneal as pma
 
 from pymc_anneal.base.arviz_compat import group
+from pymc_anneal.model.compile import compile_model
 from pymc_anneal.pipeline import choose_start
-from pymc_anneal.pipeline.integrated_start import few_are_left
+from pymc_anneal.pipeline import integrated_start as module
+from pymc_anneal.pipeline.integrated_start import effects_start, few_are_left, integrated_start
+from pymc_anneal.pipeline.model_target import ModelTarget
+from pymc_anneal.pipeline.options import Options
+from pymc_anneal.pipeline.session import open_session
+from pymc_anneal.pipeline.settings import Settings
 from pymc_anneal.pipeline.short_road import short_road
+from pymc_anneal.pipeline.start import Request
 
 SETTINGS = {"random_seed": 1, "progressbar": False}
 COUNTIES, HOUSES = 60, 3
@@ -88,6 +95,18 @@ def test_where_all_are_integrated_out(monkeypatch):
     draws = group(idata, "posterior")["mean"].values
     assert len(np.unique(draws)) == draws.size
     assert abs(draws.mean() - mean) < 4 * draws.std() / np.sqrt(draws.size)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_effects_come_before_the_short_road_and_coefficients_after(monkeypatch, scaled: bool):
+    known = (None, None) if scaled else (0.6, 0.8)
+    request = Request(ModelTarget(compile_model(counties(*known))), Options(pma.HMC()), True)
+    monkeypatch.setattr(module, "_start", lambda *_: "a start")
+    with open_session(request.target, Settings(500, 4, free_transition=True), progressbar=False) as session:
+        offered = [offer(session, request) for offer in (effects_start, integrated_start)]
+    assert offered == (["a start", None] if scaled else [None, "a start"])
+    order = [choose_start.OFFERS.index(o) for o in (effects_start, short_road, integrated_start)]
+    assert order == sorted(order)
 
 
 @pytest.mark.parametrize(
