@@ -160,16 +160,14 @@ def may_be_integrated(compiled: CompiledModel) -> bool:
 
 
 def are_scaled(compiled: CompiledModel) -> bool:
-    """Whether others are in the priors of what may be normal, or in the mean of the data.
+    """Whether the mean of the normal data depends on more than what may be normal in it.
 
-    The effects of groups are, centred or not, and their posterior is a funnel; the coefficients of
-    a regression are not.
+    That of groups depends on the scale of their effects, centred or not, and the posterior is a
+    funnel; that of a regression depends on its coefficients alone.
     """
-    model, candidates = compiled.model, _candidates(compiled)
-    normal = [model[v.name] for v in candidates]
-    priors = [parameter for rv in normal for parameter in rv.owner.inputs]
+    model = compiled.model
     means = [rv.owner.op.dist_params(rv.owner)[0] for rv in _normal_data(model)]
-    return not random_parents(model, [*priors, *means]) <= set(normal)
+    return not random_parents(model, means) <= {model[v.name] for v in _candidates(compiled)}
 
 
 @once_per_model

@@ -102,7 +102,9 @@ def test_effects_come_before_the_short_road_and_coefficients_after(monkeypatch, 
     known = (None, None) if scaled else (0.6, 0.8)
     request = Request(ModelTarget(compile_model(counties(*known))), Options(pma.HMC()), True)
     monkeypatch.setattr(module, "_start", lambda *_: "a start")
-    with open_session(request.target, Settings(500, 4, free_transition=True), progressbar=False) as session:
+    with open_session(
+        request.target, Settings(500, 4, free_transition=True), progressbar=False
+    ) as session:
         offered = [offer(session, request) for offer in (effects_start, integrated_start)]
     assert offered == (["a start", None] if scaled else [None, "a start"])
     order = [choose_start.OFFERS.index(o) for o in (effects_start, short_road, integrated_start)]
