@@ -3,7 +3,7 @@
 JAX compiles a model's programs at the first call, which takes seconds, longer than a small model
 runs. Its persistent cache is switched on for the duration of a call, in the user's cache folder,
 unless the user has configured a cache of their own; other programs of the process do not use it.
-The environment variable ``PYMC_ANNEAL_CACHE`` names another folder, or is ``off``.
+The environment variable ``PYMC_ANNEAL_CACHE`` names another folder, or switches it off.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 from platformdirs import user_cache_path
 
 _config: Any = jax.config  # whose settings and methods have no types in some versions
-_VARIABLE = "PYMC_ANNEAL_CACHE"
+_VARIABLE, _OFF = "PYMC_ANNEAL_CACHE", ("off", "0", "false", "no")
 # Programs that compile faster than this are not worth a file.
 _LEAST_SECONDS = 0.1
 # Size above which the oldest programs are deleted.
@@ -58,7 +58,7 @@ def _apply(settings: dict[str, object]) -> None:
 def _find_folder() -> Path | None:
     """Return the folder of the cache, made if necessary; None if there is to be no cache."""
     wanted = os.environ.get(_VARIABLE, "")
-    if wanted.lower() == "off" or _config.jax_compilation_cache_dir:
+    if wanted.lower() in _OFF or _config.jax_compilation_cache_dir:
         return None
     root = Path(wanted) if wanted else user_cache_path("pymc_anneal", appauthor=False)
     folder = root / f"{platform.machine()}-{_describe_processor()}"

@@ -56,10 +56,13 @@ def test_settings_are_restored_after_an_error(folder: Path) -> None:
     assert jax.config.jax_compilation_cache_dir is None
 
 
-def test_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYMC_ANNEAL_CACHE", "off")
+@pytest.mark.parametrize("off", ["off", "0", "False", "no"])
+def test_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, off: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYMC_ANNEAL_CACHE", off)
     with cache():
         assert jax.config.jax_compilation_cache_dir is None
+    assert not list(tmp_path.iterdir())  # no folder of this name
 
 
 def test_a_cache_of_the_user_is_left_alone(folder: Path, tmp_path: Path) -> None:
