@@ -19,7 +19,7 @@ A run is "wrong" if it is more than four standard errors off, and at least 1e-3 
 
 The basin of the narrower of two modes is the ball in which its density is the higher one. With
 `--opaque` nothing but draws and climbs can find such a mode, and where the basin has less than 1e-6
-of the prior they meet it by luck alone. These runs are counted apart.
+of the prior it is a needle: they meet it by luck alone. These runs are counted apart.
 """
 
 import argparse
@@ -44,7 +44,7 @@ warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 # Standard errors off from which a run is wrong.
 LIMIT = 4.0
 
-# Share of the prior in a basin below which its mode is met by luck.
+# Share of the prior in a basin below which its mode is a needle, met by luck alone.
 LEAST_BASIN = 1e-6
 
 # How two terms are added. `--opaque` takes a form in which the search does not see the terms.
@@ -308,7 +308,7 @@ def outcome(z: float, status: str, basin: float) -> str:
         return "right" if status == "trust" else "right, doubted"
     if status != "trust":
         return "wrong, doubted"
-    return "SILENT" if basin >= LEAST_BASIN else "SILENT, met by luck"
+    return "SILENT" if basin >= LEAST_BASIN else "SILENT, needle"
 
 
 def main() -> None:
