@@ -72,8 +72,7 @@ def _start(session: Session, request: Request) -> Start | None:
 
 def _evaluate(model: CompiledModel, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log densities and gradients by the program with which the short road climbs."""
-    target = TargetDensity(GeometricPath(model.log_terms), COSTLY_BATCH)
-    return target.value_and_gradient(position)
+    return TargetDensity(GeometricPath(model.log_terms), COSTLY_BATCH).value_and_gradient(position)
 
 
 def few_are_left(left: int, before: int) -> bool:

@@ -43,7 +43,8 @@ _MIN_GROWTH, _MAX_GROWTH = 2.0, 8.0
 # Variance of a trial, and predicted error in nats, above which no run is of use: kernels are stuck.
 _HOPELESS_GROWTH, _HOPELESS_ERROR = 1e6, 3.0
 # Steps, in those of the first trial, with which the variance, which falls as 1/K, has to be below
-# this share of the first, or the transitions are stuck.
+# this share of the first, or the transitions are stuck: of a sine without noise and random walks it
+# was 5.1, 6.2, 4.6 with 1, 5, 32 times the steps. Of 53 other runs no trial was above 8 times.
 _STUCK_GROWTH, _STUCK_SHARE = 16, 0.5
 # Share of the time that is left that a trial may take.
 _TRIAL_SHARE = 0.5
