@@ -27,7 +27,15 @@ from pymc_anneal.adaptation.missing import LEAST_PEAK, Missing, height_above, mi
 from pymc_anneal.adaptation.mixture_weights import fit_weights, log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.adaptation.modes import group_by_mode
-from pymc_anneal.adaptation.peaks import CALLS_OF_A_ROUND, MAX_DIMENSIONS, Search, candidates, climb
+from pymc_anneal.adaptation.peaks import (
+    CALLS_OF_A_ROUND,
+    MAX_DIMENSIONS,
+    Search,
+    Top,
+    candidates,
+    climb,
+    weigh_top,
+)
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.adaptation.wider_component import columns_to_widen, widened
 from pymc_anneal.base.batches import COSTLY_BATCH
@@ -266,7 +274,7 @@ class MixtureFitter:
         near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures, room, unresolved = 0, _ON_THE_WAY, False
-        begun = target.evaluations
+        begun, barren = target.evaluations, list[Top]()  # tops that hold nothing new
         for i, own in enumerate(seeds):
             height = height_above(found, near, terms)
             best = np.where(open_, height, -np.inf).argmax()
@@ -276,13 +284,18 @@ class MixtureFitter:
             if i >= _FEW_CLIMBS and target.evaluations > most:
                 return mixture, replace(found, complete=False)
             seed_climb, seed_again, seed_way = own.spawn(3)
-            spread, missing = mixture.spread_near(near[best]), Missing(target, found)
-            peak = climb(target, missing.log_density, near[best], spread, seed_climb)
+            missing = Missing(target, found)
+            top = climb(target, near[best], mixture.spread_near(near[best]))
             open_[best] = False
+            if any(top.is_same(target, other) for other in barren):
+                failures += 1
+                continue
+            peak = weigh_top(target, missing.log_density, top, seed_climb)
             new = [peak] if peak is not None and missing.is_new(peak) else []
             if not new and room:
                 new = missed_on_the_way(missing, near[best], seed_way, most)[:room]
                 room = room - len(new) if new else 0
+            barren = [] if new else [*barren, top]
             failures = 0 if new else failures + 1
             unresolved |= peak is None and not new
             for one in new:

@@ -17,6 +17,7 @@ the curvature at the top serves where it can.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,9 @@ MAX_DIMENSIONS = 200
 _MAX_CALLS, _MORE_CALLS, _MAX_BRANCH_CALLS = 30, 100, 100
 # Calls of the gradient for a climb to the top of a peak.
 _MAX_TOP_CALLS = 200
+# Distance of the ends of climbs to one top along each coordinate, in standard deviations of the
+# mode nearby, and the depth of a valley between two tops, in nats.
+_NEAR, _VALLEY = 0.1, 0.1
 # Climbs that follow the likelihood at first, and its power there. Where effects of a common scale
 # are outliers of a heavy-tailed likelihood, particles and other climbs stay with the prior: 51 nats
 # too low, and below the end of each of these climbs.
@@ -223,33 +227,39 @@ def draw_near_centres(
     return np.concatenate(found)
 
 
-def climb(
-    target: TargetDensity,
-    log_density: LogDensity,
-    start: np.ndarray,
-    spread: np.ndarray,
-    seed: np.random.SeedSequence,
-) -> Peak | None:
-    """Climb to a peak of the target and weigh it.
+class Top(NamedTuple):
+    """Where a climb ended, ``(d,)``, the log density there, and the spread of the mode nearby."""
 
-    Parameters
-    ----------
-    log_density
-        That of what is weighed: the part of the target that a mixture misses (`missing.py`).
-    start : ndarray, shape (d,)
-    spread : ndarray, shape (d,)
-        Standard deviations of a mode nearby, in whose units differences are small.
+    position: np.ndarray
+    value: float
+    spread: np.ndarray
 
-    Returns
-    -------
-    Peak or None
-        None if too few draws around the top have any weight.
-    """
+    def is_same(self, target: TargetDensity, other: "Top") -> bool:
+        """Return whether another climb ended here: nearby, and with no valley in between."""
+        if (np.abs(other.position - self.position) > _NEAR * self.spread).any():
+            return False
+        middle = (self.position + other.position) / 2
+        valley = min(self.value, other.value) - _VALLEY
+        return bool(target.log_density(middle[None])[0] >= valley)
+
+
+def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Top:
+    """Climb to a top of the target from a start, shape ``(d,)``, with the spread nearby."""
     function = target.value_and_gradient_singly
     top, value = climb_together(function, start[None], spread, _MAX_TOP_CALLS)
-    wide = widths(target, top[0], float(value[0]), spread)
-    scale = scale_of_curvature(curvature(target, top[0], spread))
-    curved = None if scale is None else GaussianReference(top[0], scale)
+    return Top(top[0], float(value[0]), spread)
+
+
+def weigh_top(
+    target: TargetDensity, log_density: LogDensity, top: Top, seed: np.random.SeedSequence
+) -> Peak | None:
+    """Weigh the peak of a top; None if too few draws around it have any weight.
+
+    `log_density` is that of what is weighed, the part of the target that a mixture misses.
+    """
+    wide = widths(target, *top)
+    scale = scale_of_curvature(curvature(target, top.position, top.spread))
+    curved = None if scale is None else GaussianReference(top.position, scale)
     curved = curved if curved is not None and _has_widths(curved, wide) else None
     return weigh(log_density, wide, curved, seed)
 

@@ -5,13 +5,6 @@ double precision; progress; pickling; the differences between the two supported 
 Imports nothing else of this package.
 """
 
-from pymc_anneal.base.contracts import (
-    KernelState,
-    LogTerms,
-    Path,
-    StepInfo,
-    Transition,
-    Tuning,
-)
+from pymc_anneal.base.contracts import KernelState, LogTerms, Path, StepInfo, Transition, Tuning
 
 __all__ = ["KernelState", "LogTerms", "Path", "StepInfo", "Transition", "Tuning"]

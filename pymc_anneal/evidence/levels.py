@@ -189,18 +189,14 @@ def reach(
     counted = _Counted(evaluate)
     live, levels = counted.draws(position, rng), 0
     while (live.log_likelihood == 0).mean() < _INSIDE:
-        if counted.evaluations >= max_evaluations or _is_stuck(live):
+        # Where all are equally far away nothing leads them on.
+        if counted.evaluations >= max_evaluations or np.ptp(live.log_likelihood) == 0:
             return None
         live = _refilled(counted, *_halves(live), kept, rng)
         levels += 1
     inside = live.log_likelihood == 0
     log_mass = float(np.log(inside.mean()) - levels * np.log(2))
     return live.position[inside], live.family[inside], log_mass, counted.evaluations
-
-
-def _is_stuck(live: "_Particles") -> bool:
-    """Whether all particles are equally far away: nothing leads them on."""
-    return bool(np.ptp(live.log_likelihood) == 0)
 
 
 def _halves(live: "_Particles") -> tuple["_Particles", "_Particles"]:

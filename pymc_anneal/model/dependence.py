@@ -189,7 +189,7 @@ class _Analysis:
             return [_union([m for m in self._contracted(eqn, masks) if m is not None])]
         if name == "gather":
             return [self._gathered(eqn, masks, values)]
-        some = _union([_some(m) for m in present])
+        some = _union([m.reshape(-1, self.count).any(axis=0) for m in present])
         return [np.broadcast_to(some, (*v.aval.shape, self.count)) for v in eqn.outvars]
 
     def _gathered(self, eqn: Any, masks: list[Mask], values: list[Any]) -> Mask:
@@ -261,8 +261,3 @@ def _by_batch(operand: np.ndarray, shape: Sequence[int], numbers: Any) -> np.nda
     rows = [free[i] for i in numbers.start_indices_batching_dims]
     masks = np.transpose(operand.any(axis=others), [*np.argsort(rows), len(rows)])
     return np.expand_dims(masks, tuple(axis for axis in range(len(shape)) if axis not in rows))
-
-
-def _some(mask: np.ndarray) -> np.ndarray:
-    """Return the coordinates on which any entry depends, shape ``(p,)``."""
-    return np.asarray(mask.reshape(-1, mask.shape[-1]).any(axis=0))

@@ -48,12 +48,9 @@ def find_finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
     bounds = _BOUNDS[type(op)](*op.dist_params(rv.owner))
     graphs = [pt.as_tensor_variable(b) for b in bounds]
     # The number of categories is a shape, which does not depend on random values.
-    if not isinstance(op, CategoricalRV) and any(_is_random(graph) for graph in graphs):
+    random = any(isinstance(a.type, RandomType) for a in ancestors(graphs))
+    if random and not isinstance(op, CategoricalRV):
         return None
     function = pytensor.function([], graphs, mode=Mode("py", "fast_compile"))
     low, high = (np.broadcast_to(b, shape).ravel().astype(int).tolist() for b in function())
     return tuple(zip(low, high, strict=True))
-
-
-def _is_random(graph: Variable) -> bool:
-    return any(isinstance(a.type, RandomType) for a in ancestors([graph]))

@@ -107,12 +107,11 @@ def drawn_by_density(draw: Variable) -> Variable | None:
     op = _DRAWN.get(type(draw.owner.op))
     if op is None:
         return None
-    inputs = [dense_from_sparse(v) if _is_sparse(v) else v for v in draw.owner.inputs]
+    inputs = [
+        dense_from_sparse(v) if isinstance(v.type, SparseTensorType) else v
+        for v in draw.owner.inputs
+    ]
     return op.make_node(*inputs).outputs[1]
-
-
-def _is_sparse(variable: Variable) -> bool:
-    return isinstance(variable.type, SparseTensorType)
 
 
 def check_connected(rv: Variable) -> None:

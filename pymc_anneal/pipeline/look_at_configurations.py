@@ -32,7 +32,6 @@ from pymc_anneal.evidence.witness import Witness
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.parents import likelihood_has_parents
-from pymc_anneal.model.variables import FreeVariable
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath, ReferenceTerms
 from pymc_anneal.pipeline.counted_run import ForwardStages
 from pymc_anneal.pipeline.fitted_mixture import pilot_of_fit
@@ -84,19 +83,15 @@ def _search(session: Session, compiled: CompiledModel) -> Configurations | None:
     seed_draws, seed_search = session.seeds.configurations.spawn(2)
     density = ConditionalDensity(GeometricPath(compiled.log_terms), _real(compiled))
     discrete = [j for v in compiled.discrete for j in range(v.start, v.stop)]
-    support = tuple(bounds for v in compiled.discrete for bounds in _support(v))
+    bounds = [v.support or ((-np.inf, np.inf),) * (v.stop - v.start) for v in compiled.discrete]
     with session.display.busy("Configurations", "of the discrete variables, and their masses"):
         draws = compiled.sample_prior(seed_draws, DRAWS)
-        return find_configurations(density, draws, discrete, support, seed_search)
+        return find_configurations(density, draws, discrete, sum(bounds, ()), seed_search)
 
 
 def _real(compiled: CompiledModel) -> tuple[int, ...]:
     continuous = (v for v in compiled.variables if not v.discrete)
     return tuple(j for v in continuous for j in range(v.start, v.stop))
-
-
-def _support(variable: FreeVariable) -> tuple[tuple[float, float], ...]:
-    return variable.support or ((-np.inf, np.inf),) * (variable.stop - variable.start)
 
 
 def start_from_configurations(session: Session, request: Request) -> Start | None:

@@ -12,15 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_anneal.adaptation.pilot import (
-    COMPARE,
-    MEASURE,
-    SURVEY,
-    Effort,
-    Pilot,
-    pooled,
-    run_pilot,
-)
+from pymc_anneal.adaptation.pilot import COMPARE, MEASURE, SURVEY, Effort, Pilot, pooled, run_pilot
 from pymc_anneal.adaptation.preconditioner import MAX_DENSE
 from pymc_anneal.adaptation.support import MOST
 from pymc_anneal.adaptation.target_density import operations_of_density

@@ -8,12 +8,7 @@ from pymc_anneal.rbm.exact import exact_moments, log_partition_function, sample_
 from pymc_anneal.rbm.log_likelihood import LogLikelihood, log_likelihood
 from pymc_anneal.rbm.model import RBM, base_rate_reference, uniform_reference
 from pymc_anneal.rbm.moment_spline import MomentSpline, fit_moments_exact, moment_spline
-from pymc_anneal.rbm.moments import (
-    average_moments,
-    data_moments,
-    gibbs_moments,
-    reference_moments,
-)
+from pymc_anneal.rbm.moments import average_moments, data_moments, gibbs_moments, reference_moments
 from pymc_anneal.rbm.paths import GeometricRBMPath, RBMPath, softplus_increment
 from pymc_anneal.rbm.sample_ais import sample_ais
 from pymc_anneal.rbm.spline_path import SplineRBMPath

@@ -13,12 +13,7 @@ import pandas as pd
 
 from scipy.special import ndtr
 
-from pymc_anneal.base.html import (
-    html_status,
-    html_table,
-    html_verdict,
-    round_to_error,
-)
+from pymc_anneal.base.html import html_status, html_table, html_verdict, round_to_error
 from pymc_anneal.evidence.verdict import Verdict
 
 # Number of decimals; "auto": text is rounded to its errors; "none": nothing is.

@@ -250,7 +250,7 @@ class TestFit:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Something is there, whatever it holds: a cusp on which climbs get stuck hid 4.6 nats."""
-        monkeypatch.setattr(fit_mixture, "climb", lambda *_: None)
+        monkeypatch.setattr(fit_mixture, "weigh_top", lambda *_: None)
         monkeypatch.setattr(fit_mixture, "missed_on_the_way", lambda *_: [])
         assert fit(beside_a_rare_mode(6.0)).fitted is None
 

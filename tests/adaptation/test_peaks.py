@@ -21,6 +21,7 @@ from pymc_anneal.adaptation.peaks import (
     climb_by_likelihood,
     draw_near_centres,
     share_of_single,
+    weigh_top,
 )
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base import LogTerms
@@ -49,6 +50,11 @@ def prior_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
 
 PATH = pma.GeometricPath(spike_and_slab)
 SEARCH = Search(20_000, starts=256)
+
+
+def climb_and_weigh(target: TargetDensity, start: np.ndarray, spread: np.ndarray, seed: int):
+    top = climb(target, start, spread)
+    return weigh_top(target, target.log_density, top, np.random.SeedSequence(seed))
 
 
 def fit(search: Search | None):
@@ -208,7 +214,7 @@ def test_a_peak_as_wide_as_the_mode_nearby_without_curvature_is_weighed(
         return LogTerms(0.0 * x[0], -0.5 * (x[:normal] ** 2).sum() - jnp.abs(x[normal:]).sum())
 
     target, start = TargetDensity(pma.GeometricPath(terms), 64), np.full(d, 0.5)
-    peak = climb(target, target.log_density, start, np.full(d, 2.0), np.random.SeedSequence(seed))
+    peak = climb_and_weigh(target, start, np.full(d, 2.0), seed)
     assert peak is not None
     exact = normal / 2 * np.log(2 * np.pi) + cusp * np.log(2)
     assert peak.log_mass == pytest.approx(exact, abs=0.6)
@@ -235,6 +241,59 @@ def test_tops_that_hold_nothing_do_not_end_the_search(failures: int, modes: int,
     tops = np.repeat([*needles, mode], 2).reshape(-1, 2)
     search = Search(0, starts=1, hints=tops, evaluations=1e6)
     assert fit_mixture(target, particles, draws, seeds[1], search).modes == modes
+
+
+class TestSameTop:
+    """Climbs to a top that held nothing new are not weighed again."""
+
+    def weighed(self, log_density, hints: np.ndarray, monkeypatch) -> tuple[int, int]:
+        """Return how many tops were weighed, and the modes of the fit."""
+        tops = list[np.ndarray]()
+
+        def weigh_and_count(target, log_part, top, seed):
+            tops.append(top.position)
+            return weigh_top(target, log_part, top, seed)
+
+        monkeypatch.setattr(fit_module, "weigh_top", weigh_and_count)
+        seeds = np.random.SeedSequence(3).spawn(2)
+        particles = np.random.default_rng(seeds[0]).standard_normal((256, 2))
+
+        def terms(x: jax.Array) -> LogTerms:
+            log_prior = -0.5 * (x**2).sum() - jnp.log(2 * jnp.pi)
+            return LogTerms(log_prior, log_density(x) - log_prior)
+
+        search = Search(0, starts=1, hints=hints, evaluations=1e6)
+        target = TargetDensity(pma.GeometricPath(terms), 256)
+        found = fit_mixture(target, particles, self.prior_draws, seeds[1], search)
+        return len(tops), found.modes
+
+    @staticmethod
+    def prior_draws(seed: np.random.SeedSequence, draws: int) -> np.ndarray:
+        return np.random.default_rng(seed).standard_normal((draws, 2))
+
+    def test_needles_of_one_place(self, monkeypatch) -> None:
+        """Each of two needles, whose masses are small, is weighed once for all that climb to it."""
+        tops = np.array([[10.0, 10.0], [10.01, 10.0]])
+
+        def log_density(x: jax.Array) -> jax.Array:
+            sharp = -0.5 * (((x - tops) / 1e-4) ** 2).sum(axis=1) + 7.0
+            return jax.nn.logsumexp(jnp.append(sharp, -0.5 * (x**2).sum()))
+
+        hints = np.repeat(tops, 3, axis=0) + 5e-5 * np.arange(6)[:, None]
+        assert self.weighed(log_density, hints, monkeypatch) == (2, 1)
+        monkeypatch.setattr(peaks_module, "_VALLEY", np.inf)
+        assert self.weighed(log_density, hints, monkeypatch) == (1, 1)
+
+    def test_modes_of_one_place(self, monkeypatch) -> None:
+        """A top that holds something is weighed with what the mixture has by then."""
+
+        def log_density(x: jax.Array) -> jax.Array:
+            return jax.nn.logsumexp(
+                -0.5 * ((x - jnp.array([[0.0, 0.0], [30.0, 0.0]])) ** 2).sum(axis=1)
+            )
+
+        hints = np.array([[29.0, 0.5], [31.0, -0.5], [30.5, 1.0]])
+        assert self.weighed(log_density, hints, monkeypatch) == (1, 2)
 
 
 class TestFlatTopAmidMore:
@@ -300,7 +359,7 @@ class TestClimb:
         target = TargetDensity(PATH, 1)
         with jax.enable_x64(True):
             start, spread = np.full(D, SHIFT + SPIKE), np.full(D, SLAB)
-            peak = climb(target, target.log_density, start, spread, np.random.SeedSequence(1))
+            peak = climb_and_weigh(target, start, spread, 1)
         assert peak is not None
         assert target.evaluations > 2 * D
         np.testing.assert_allclose(peak.normal.mean, SHIFT, atol=1e-4)
@@ -315,5 +374,4 @@ class TestClimb:
 
         target = TargetDensity(pma.GeometricPath(saddle), 1)
         with jax.enable_x64(True):
-            at = np.zeros(2), np.ones(2), np.random.SeedSequence(1)
-            assert climb(target, target.log_density, *at) is None
+            assert climb_and_weigh(target, np.zeros(2), np.ones(2), 1) is None
