@@ -75,7 +75,8 @@ USERS = {
     "filelock": "base.replaced_file",
     "lazy_loader": "__init__",
     "matplotlib": "results posthoc.plot_bf",
-    "pandas": "results posthoc sampling.calibrate sampling.robustness sampling.sequential",
+    "pandas": "base.storable results posthoc sampling.calibrate sampling.robustness "
+    "sampling.sequential",
     "platformdirs": "base.compilation_cache",
     "pymc": "model adaptation.laplace_reference evidence.bridge_sampling evidence.given_density "
     "execution.fingerprint pipeline results.compare_estimators sampling between nested posthoc",

@@ -52,6 +52,7 @@ QUADRATURE: dict[str, dict[int, tuple[float, float]]] = {
     "no_observed": {0: (-9.0, 3.5)},
     "potential_only": {0: (-12.0, 3.0)},
     "imputed_missing": {},
+    "observed_parents": {},
     "several_observed": {0: (-5.0, 4.0)},
     "von_mises_circular": {0: (-np.pi, np.pi)},
     "zero_sum": {},

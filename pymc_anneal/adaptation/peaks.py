@@ -253,10 +253,7 @@ def climb(target: TargetDensity, start: np.ndarray, spread: np.ndarray) -> Top:
 def weigh_top(
     target: TargetDensity, log_density: LogDensity, top: Top, seed: np.random.SeedSequence
 ) -> Peak | None:
-    """Weigh the peak of a top; None if too few draws around it have any weight.
-
-    `log_density` is that of what is weighed, the part of the target that a mixture misses.
-    """
+    """Weigh the part of a target of this log density at a top; None if few draws have weight."""
     wide = widths(target, *top)
     scale = scale_of_curvature(curvature(target, top.position, top.spread))
     curved = None if scale is None else GaussianReference(top.position, scale)

@@ -5,9 +5,11 @@ the slash. A name or coordinate that does not fit must not end a run after its l
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 # Leading dimensions of groups of draws.
 DRAW_DIMS = ("chain", "draw")
@@ -60,13 +62,15 @@ def name_dimensions(
 def as_coordinate(values: Any) -> np.ndarray | None:
     """Return the labels of a dimension as a one-dimensional array, None if there are none.
 
-    Tuples, the entries of a ``MultiIndex`` and other objects become strings.
+    Tuples, the entries of a ``MultiIndex`` and other objects, but not times, become strings.
     """
     if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
         return None
     labels = list(values)
     if not any(np.ndim(v) or isinstance(v, tuple) for v in labels):
         array = np.asarray(values) if labels else np.arange(0)
+        if array.dtype == object and all(isinstance(v, datetime | timedelta) for v in labels):
+            array = pd.Index(labels).to_numpy()
         if array.dtype != object:
             return array
     return np.array([str(v) for v in labels])

@@ -48,6 +48,8 @@ Method: TypeAlias = Literal["auto", "normal", "warp3", "mixture"]
 
 # Draws to which a mixture is fitted, and share of a mode on which the chains have to agree.
 _FITTED = 512
+# Draws of a chain: ArviZ needs four in each half of a half for an effective sample size.
+_LEAST_LENGTH = 16
 
 # Mean of the bridge terms, as a fraction of their maximum, above which their tail is not fitted.
 _LARGE_MEAN = 0.2
@@ -182,6 +184,11 @@ def _explaining_nan(compiled: CompiledModel) -> Iterator[None]:
 def _check_size(shape: tuple[int, ...]) -> None:
     """Raise if half of the draws, of shape ``(chains, draws, d)``, cannot fit the proposal."""
     chains, draws, ndim = shape
+    if draws < _LEAST_LENGTH:
+        raise ValueError(
+            f"The posterior has chains of {draws} draws, expected {_LEAST_LENGTH} or more: the "
+            "error takes the correlation of successive draws. Independent draws make one chain."
+        )
     if chains * (draws // 2) < 2 * ndim + 10:
         raise ValueError(
             f"The posterior has {chains} chains of {draws} draws for {ndim} unconstrained "

@@ -221,7 +221,8 @@ class WorkerPool:
         if self._uses_threads:
             wait(self.pending)
         for future, index in self.pending.items():
-            if _succeeded(future):
+            done = future.done() and not future.cancelled()
+            if done and future.exception() is None:
                 self._store.add(index, future.result())
         self._store.save()
 
@@ -229,10 +230,6 @@ class WorkerPool:
         """Release the threads that replaced a broken executor."""
         if self._fallback is not None:
             self._fallback.shutdown()
-
-
-def _succeeded(future: Future[BlockResult]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 class _ThreadMonitor(Monitor):

@@ -97,6 +97,11 @@ class Axis(NamedTuple):
         every = np.arange(self.variable.start, self.variable.stop).reshape(self.variable.shape)
         return np.asarray(np.moveaxis(every, self.axis, -1).reshape(-1, self.components)[0])
 
+    def may_order(self, axes: Sequence["Axis"]) -> bool:
+        """Whether its entries are free, and moved along no other of the axes."""
+        own = [axis for axis in axes if axis.variable.name == self.variable.name]
+        return not self.of_simplex and len(own) == 1
+
 
 @dataclass(frozen=True, eq=False)
 class OrderedModel(MappedModel):
@@ -164,7 +169,7 @@ def _order(compiled: CompiledModel) -> CompiledModel | None:
     found = find_exchangeable(compiled)
     if not found:
         return None
-    model, free = compiled.model, [axis for axis in found if not axis.of_simplex]
+    model, free = compiled.model, [axis for axis in found if axis.may_order(found)]
     # One without a transform is most often a place, which tells components apart.
     first = min(free, key=lambda a: model.rvs_to_transforms[model[a.variable.name]] is not None)
     axes = (first, *(axis for axis in found if axis != first))
@@ -197,7 +202,7 @@ def find_exchangeable(compiled: CompiledModel) -> tuple[Axis, ...]:
         own = [axis for axis in every if axis.components == components]
         if 1 < len(own) <= _MOST_AXES and _FEWEST <= components <= _MOST:
             found = _exchangeable_among(compiled, own)
-            if any(not axis.of_simplex for axis in found):
+            if any(axis.may_order(found) for axis in found):
                 return found
     return ()
 

@@ -24,6 +24,7 @@ from pymc.distributions.multivariate import StickBreakingWeightsRV
 from pymc.logprob.transforms import LogOddsTransform, LogTransform, SimplexTransform
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import clone_replace
 from pytensor.tensor.random.basic import (
     BetaRV,
     DirichletRV,
@@ -55,19 +56,6 @@ class LogGammaRV(GammaRV):  # type: ignore[misc]  # mypy does not see PyTensor
         shape, scale = np.broadcast_arrays(shape, scale)
         draws: np.ndarray = np.log(scale) + _log_standard_gamma(rng, shape, size)
         return draws
-
-
-class LogInverseGammaRV(InvGammaRV):  # type: ignore[misc]
-    """Logarithm of an inverse gamma variable."""
-
-    name = "log_inverse_gamma"
-
-    @classmethod
-    def rng_fn(
-        cls, rng: np.random.Generator, shape: np.ndarray, scale: np.ndarray, size: _Size
-    ) -> np.ndarray:
-        """Draw ``log(scale) - log G(shape)``."""
-        return -LogGammaRV.rng_fn(rng, shape, 1 / np.asarray(scale), size)
 
 
 class LogitBetaRV(BetaRV):  # type: ignore[misc]
@@ -153,6 +141,10 @@ def _itself(draws: Variable, *_: Variable) -> Variable:
     return draws
 
 
+def _of_inverse(log_gamma: Variable, _: Variable, scale: Variable) -> Variable:
+    return 2 * pt.log(scale) - log_gamma
+
+
 def _centre(log_weights: Variable, *_: Variable) -> Variable:
     """Map log weights to the unconstrained values of the simplex transform."""
     mean = pt.mean(log_weights, axis=-1, keepdims=True)
@@ -178,7 +170,7 @@ class _Logarithm(NamedTuple):
 _LOGARITHMS: dict[tuple[type, type], _Logarithm] = {
     (GammaRV, LogTransform): _Logarithm(LogGammaRV(), _itself),
     (GammaRV, GammaScore): _Logarithm(LogGammaRV(), GammaScore().of_logarithm),
-    (InvGammaRV, LogTransform): _Logarithm(LogInverseGammaRV(), _itself),
+    (InvGammaRV, LogTransform): _Logarithm(LogGammaRV(), _of_inverse),
     (LogNormalRV, LogTransform): _Logarithm(normal, _itself),
     (BetaRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
     (BetaRV, BetaScore): _Logarithm(LogitBetaRV(), BetaScore().of_log_odds),
@@ -207,13 +199,18 @@ class PriorDraws(NamedTuple, Generic[_Value]):
     returned: list[_Value]
 
 
+def data_of(model: pm.Model) -> dict[Variable, Variable]:
+    """Return the data in the place of each observed variable, which is not to be drawn anew."""
+    return {rv: model.rvs_to_values[rv].astype(rv.dtype) for rv in model.observed_RVs}
+
+
 def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
     """Return the graphs of a draw, with logarithms drawn where values may underflow.
 
     The graphs are copies: the model's own stay as they are.
     """
     # Parents come before their children: a child is built on the draws that replace its parents.
-    fgraph = FunctionGraph(outputs=model.free_RVs, copy_inputs=False)
+    fgraph = FunctionGraph(outputs=clone_replace(model.free_RVs, data_of(model)), clone=False)
     unconstrained, returned = [], []
     for i, rv in enumerate(model.free_RVs):
         transform, draw = model.rvs_to_transforms[rv], fgraph.outputs[i]
@@ -222,20 +219,19 @@ def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
             fgraph.replace(draw, spatial, import_missing=True)
             draw = fgraph.outputs[i]
         inputs = draw.owner.inputs
-        found = _LOGARITHMS.get((type(draw.owner.op), type(transform)))
         if transform is None:
             unconstrained.append(draw)
             returned.append(draw)
-        elif found:
+            continue
+        found = _LOGARITHMS.get((type(draw.owner.op), type(transform)))
+        if found:
             drawn = found.op.make_node(*inputs).outputs[1]
             unconstrained.append(found.to_unconstrained(drawn, *inputs[2:]))
-            returned.append(transform.backward(unconstrained[-1], *inputs))
-            fgraph.replace(draw, returned[-1], import_missing=True)
-        elif is_standardised(draw, transform):
+        elif standardised := is_standardised(draw, transform):
             unconstrained.append(standard_draw(draw))
-            returned.append(transform.backward(unconstrained[-1], *inputs))
-            fgraph.replace(draw, returned[-1], import_missing=True)
         else:
             unconstrained.append(transform.forward(draw, *inputs))
-            returned.append(transform.backward(unconstrained[-1], *inputs))
+        returned.append(transform.backward(unconstrained[-1], *inputs))
+        if found or standardised:
+            fgraph.replace(draw, returned[-1], import_missing=True)
     return PriorDraws(unconstrained, list(fgraph.outputs), returned)

@@ -99,9 +99,19 @@ def _entries(
     name: str, posteriors: Mapping[str, xr.Dataset]
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Yield the label of each entry, and its draws in each model, shapes ``(chains, draws)``."""
-    by_model = [labelled_entries(p[name], ("chain", "draw")) for p in posteriors.values()]
-    for entries in zip(*by_model, strict=True):
-        yield entries[0][0], [np.asarray(values, dtype=float) for _, values in entries]
+    by_model = {
+        m: dict(labelled_entries(p[name], ("chain", "draw"))) for m, p in posteriors.items()
+    }
+    first, *others = by_model
+    for model in others:
+        differing = sorted(by_model[first].keys() ^ by_model[model].keys())
+        if differing:
+            raise ValueError(
+                f"Variable '{name}' has other entries in '{model}' than in '{first}': "
+                f"{', '.join(differing)}. Give them the same coordinates."
+            )
+    for label in by_model[first]:
+        yield label, [np.asarray(entries[label], dtype=float) for entries in by_model.values()]
 
 
 def _row(

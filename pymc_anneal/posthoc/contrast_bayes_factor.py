@@ -212,6 +212,8 @@ def _prior_density(
 
 def _normal_moments(compiled: CompiledModel, linear: _Linear) -> tuple[float, float] | None:
     """Return mean and standard deviation of a contrast of independent normal variables."""
+    if compiled.log_prior_mass != 0:  # a transform cuts off a part of the prior
+        return None
     mean, variance, model = linear.start, 0.0, compiled.model
     for variable in compiled.variables:
         slope = linear.slope[variable.start : variable.stop]

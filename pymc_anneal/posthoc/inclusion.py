@@ -89,6 +89,12 @@ def inclusion(
             f"`included` has the models {sorted(included)}, expected those of the results: "
             f"{sorted(results)}."
         )
+    for model, names in included.items():
+        if isinstance(names, str):
+            raise ValueError(
+                f"`included` has the string '{names}' for the model '{model}', expected a sequence "
+                "of names."
+            )
     evidences = read_evidences(results)
     log_prior = np.array(list(resolve_log_odds(list(results), prior_odds).values()))
     first = dict[_Term, str]()

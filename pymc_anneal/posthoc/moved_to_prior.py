@@ -44,10 +44,14 @@ _LARGE = 1e10
 
 
 class Moved(NamedTuple):
-    """The mean ratio by both samples, and why it is not to be trusted; "" if it is."""
+    """The mean ratio by both samples, and why it is not to be trusted; "" if it is.
+
+    `highest` is the largest log ratio of all draws.
+    """
 
     ratio: MeanRatio
     doubt: str
+    highest: float
 
 
 def obstacle_to_moves(compiled: CompiledModel, draws: int) -> str:
@@ -98,13 +102,16 @@ def move_to_prior(
             walkers = walk(walkers, sweeps=sweeps // (2 * _TIMES))
             times.append(change.log_ratio(compiled.constrain(walkers)))
         moved, sweeps = np.stack(times), 2 * sweeps
+        highest = float(max(log_ratio.max(), moved.max()))
         if moved.min() > log_ratio.max():
-            return Moved(mean_ratio(log_ratio), "no draw that was moved there is near to another")
+            doubt = "no draw that was moved there is near to another"
+            return Moved(mean_ratio(log_ratio), doubt, highest)
         score = abs(disagreement(log_ratio, moved))
         if score < _AGREED:
             break
     far = f"draws moved there disagree by {score:.1f} standard errors"
-    return Moved(bridged_ratio(log_ratio, moved), far if score > MAX_DISAGREEMENT else "")
+    doubt = far if score > MAX_DISAGREEMENT else ""
+    return Moved(bridged_ratio(log_ratio, moved), doubt, highest)
 
 
 def _walkers(d: int) -> int:

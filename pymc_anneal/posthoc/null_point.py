@@ -4,11 +4,14 @@ The prior density at the point follows from the conditional densities of the var
 parents, which are known: averaged over prior draws of the parents, if there are any.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
+
+from pymc.distributions.transforms import Interval, _default_transform
+from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.map_rows import map_positions
@@ -79,6 +82,28 @@ def locate_null(compiled: CompiledModel, null: Mapping[str, object]) -> NullPoin
     return NullPoint(coordinates, point, {name: ~np.isnan(v) for name, v in values.items()})
 
 
+def check_prior_is_known(compiled: CompiledModel, names: Collection[str]) -> None:
+    """Raise `NotImplementedError` if a transform cuts off a part of the prior of the null.
+
+    Its density grows by the mass that is left, also where the variables of the null decide how much
+    of another variable is cut off.
+    """
+    if compiled.log_prior_mass == 0:
+        return
+    model = compiled.model
+    null = {model[name] for name in names}
+    for rv in model.free_RVs:
+        transform, usual = model.rvs_to_transforms[rv], _default_transform(rv.owner.op, rv)
+        # Of two intervals one may be the smaller.
+        other = type(transform) is not type(usual) or isinstance(transform, Interval)
+        if other and null & set(ancestors([rv])):
+            raise NotImplementedError(
+                f"The transform of '{rv.name}' may cut off a part of its prior, whose density at "
+                f"the null {sorted(names)} is not known then. Take a prior of the remaining part, "
+                "such as pm.HalfNormal or pm.Truncated, or compare two models instead."
+            )
+
+
 def log_prior_at(
     compiled: CompiledModel, point: NullPoint, seed: np.random.SeedSequence, draws: int
 ) -> np.ndarray:
@@ -127,7 +152,9 @@ def _entries(compiled: CompiledModel, name: str, value: object) -> np.ndarray:
             f"shape {shape}."
         ) from None
     rv = compiled.model[name]
-    if np.isnan(entries).any() and (rv.owner.op.ndim_supp or known[name].shape != shape):
+    joint = getattr(compiled.model.rvs_to_transforms[rv], "ndim_supp", None)
+    together = rv.owner.op.ndim_supp or joint or known[name].shape != shape
+    if np.isnan(entries).any() and together:
         raise NotImplementedError(
             f"'{name}' is multivariate: its entries can be fixed together only, without NaN."
         )

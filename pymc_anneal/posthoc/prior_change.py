@@ -22,6 +22,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.spatial import drawn_by_density, missing_constant
+from pymc_anneal.model.unconstrained_draws import data_of
 
 # Draws of a new prior, the factors by which they are stretched, and nats below a draw at which its
 # density is negligible: 1e-13.
@@ -103,6 +104,8 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
     ------
     TypeError
         `dist` is no distribution.
+    ValueError
+        It has another shape than the variable.
     """
     if not isinstance(dist, Variable) or dist.owner is None:
         raise TypeError(
@@ -110,19 +113,38 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
             "as pm.Normal.dist(0, 1)."
         )
     rv, inputs = compiled.model[name], _inputs(compiled.model)
+    _check_shape(compiled, name, dist)
     new = rv.type()
     terms = conditional_logp({**inputs, dist: new})
     missing = [clone_replace(_missing([own]), inputs) for own in (rv, dist)]
     old_term = _total([terms[inputs[rv]], *missing[0]])
     new_term = clone_replace([_total([terms[new], *missing[1]])], {new: inputs[rv]})[0]
     dist = drawn_by_density(dist) or dist
-    drawn = clone_replace(list(inputs), {rv: pt.broadcast_to(dist, rv.shape).astype(rv.dtype)})
+    new_draw = pt.broadcast_to(dist, rv.shape).astype(rv.dtype)
+    drawn = clone_replace(list(inputs), {**data_of(compiled.model), rv: new_draw})
     return PriorChange(
         _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
         _draw_function(compiled, inputs, drawn),
         (name,),
     )
+
+
+def _check_shape(compiled: CompiledModel, name: str, dist: Variable) -> None:
+    """Raise `ValueError` unless the values of a distribution fit into those of a variable."""
+    start = compiled.constrain(np.zeros((1, compiled.ndim)))
+    shape = start[name].shape[1:]
+    # Lengths of one are broadcast; those that are not known yet may be right.
+    given = [1 if n is None else n for n in dist.type.shape]
+    try:
+        fits = np.broadcast_shapes(shape, tuple(given)) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"The new prior of '{name}' has the shape {tuple(given)}, expected {shape} or one that "
+            "is broadcast to it."
+        )
 
 
 def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
@@ -156,7 +178,7 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     return PriorChange(
         _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
-        _draw_function(compiled, inputs, clone_replace(list(inputs), new)),
+        _draw_function(compiled, inputs, clone_replace(list(inputs), {**data_of(model), **new})),
         tuple(changed),
     )
 

@@ -173,6 +173,8 @@ def factor_range(interval: tuple[float, float]) -> str:
 def factor_text(log_factor: float, digits: int = 3) -> str:
     """Write a Bayes factor, given as its log in nats, with some significant digits."""
     log10 = log_factor / np.log(10)
+    if np.isnan(log10):
+        return "unknown"
     if not np.isfinite(log10):
         return "0" if log10 < 0 else "infinity"
     if abs(log10) >= _WRITTEN_OUT:

@@ -59,9 +59,10 @@ def compare_estimators(
     -------
     pandas.DataFrame
         One row for each estimator: ``log_evidence``, ``mcse``, the error of ``discretisation``
-        (thermodynamic integration only), the ``difference`` from the first row (annealed importance
-        sampling, or both directions combined) with its error ``difference_mcse``, all in nats; and
-        whether the two agree within four errors, ``agrees``. The error of the backward stepping
+        (thermodynamic integration only), the ``difference`` from annealed importance sampling with
+        its error ``difference_mcse``, all in nats; and whether the two agree within four errors,
+        ``agrees``. Of a run in both directions the first row combines them; estimators that use the
+        particles on the way up are compared with these alone. The error of the backward stepping
         stones is infinite if their ratios have a Pareto k above 0.7, as in runs of a step or two.
         ``attrs["verdict"]`` is the verdict as text.
 

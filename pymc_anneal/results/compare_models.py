@@ -265,6 +265,8 @@ def resolve_log_odds(
     """Return the log prior odds by name."""
     if odds is None:
         return dict.fromkeys(names, 0.0)
+    if isinstance(odds, pd.Series):
+        odds = odds.to_dict()
     given = dict(odds) if isinstance(odds, Mapping) else dict(zip(names, odds, strict=False))
     count = len(odds)
     if set(given) != set(names) or count != len(names):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pymc_anneal.base.arviz_compat import Container, posterior_summary
@@ -44,7 +45,7 @@ def summary(idata: Container, **kwargs: Any) -> pd.DataFrame:
     values = {
         "mean": round(evidence.log_evidence, _DIGITS),
         "mcse_mean": "" if doubtful else round(evidence.mcse, _DIGITS),
-        "ess_bulk": round(evidence.ess),
+        "ess_bulk": "" if np.isnan(evidence.ess) else round(evidence.ess),
     }
     row = pd.DataFrame(
         [{c: values.get(c, "") for c in table.columns}], index=["log_evidence"], dtype=object

@@ -311,6 +311,8 @@ def _draws_and_model(first: Any, draws: int, model: Any) -> tuple[int, Any]:
     TypeError
         One of them is given twice.
     """
+    if isinstance(first, list | tuple | dict):
+        raise TypeError("sample_ais takes one model; for several call `sample_models`.")
     if first is None:
         return draws, model
     given = unwrap_bambi(first)

@@ -48,6 +48,15 @@ def test_dimensions(given: dict, named: dict) -> None:
         (pd.MultiIndex.from_tuples([(1, 2), (3, 4)]), np.array(["(1, 2)", "(3, 4)"])),
         (pd.CategoricalIndex(["a", "b"]), np.array(["a", "b"])),
         (pd.date_range("2020", periods=2), np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")),
+        (
+            tuple(pd.date_range("2020", periods=2)),  # as PyMC keeps them
+            np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
+        ),
+        (tuple(pd.to_timedelta([1, 2], "h")), np.array([1, 2], "timedelta64[h]")),
+        (
+            tuple(pd.date_range("2020", periods=1, tz="UTC")),
+            np.array(["2020-01-01 00:00:00+00:00"]),
+        ),
         ([(1,), (2, 3)], np.array(["(1,)", "(2, 3)"])),
         ([], np.arange(0)),
     ],

@@ -226,7 +226,11 @@ class TestErrors:
 
     def test_too_few_draws(self) -> None:
         with pytest.raises(ValueError, match="takes at least 12"):
-            bridge_evidence(normal_draws(1, draws=4), model=normal_model())
+            bridge_evidence(posterior(mu=np.ones((1, 16))), model=normal_model())
+
+    def test_chains_that_are_too_short(self) -> None:
+        with pytest.raises(ValueError, match="chains of 6 draws, expected 16 or more"):
+            bridge_evidence(posterior(mu=np.ones((200, 6))), model=normal_model())
 
     def test_chains_that_stand_still(self) -> None:
         with pytest.raises(ValueError, match=r"singular \(constant coordinates: \[0\]\)"):

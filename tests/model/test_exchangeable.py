@@ -96,6 +96,27 @@ def hidden_chain() -> pm.Model:
     return model
 
 
+def chain_of_rates() -> pm.Model:
+    """Return a chain whose matrix comes first, and whose rates have a transform as it has."""
+    with pm.Model() as model:
+        turn = pm.Dirichlet("turn", np.ones((3, 3)), shape=(3, 3))
+        rate = pm.Gamma("rate", 2.0, 1.0, shape=3)
+        forward = pt.ones(3) / 3
+        for y in (1.0, 4.0, 0.0):
+            forward = (forward @ turn) * rate**y * pt.exp(-rate)
+        pm.Potential("likelihood", pt.log(forward.sum()))
+    return model
+
+
+def only_a_matrix() -> pm.Model:
+    """Return a walk over three states, which no variable with one axis tells apart."""
+    with pm.Model() as model:
+        first = pm.Dirichlet("first", np.ones(3))
+        turn = pt.exp(pm.Normal("turn", shape=(3, 3)))
+        pm.Normal("y", (first @ turn @ turn @ (turn @ first)), 1.0, observed=2.0)
+    return model
+
+
 def regression() -> pm.Model:
     x = np.random.default_rng(1).normal(size=(6, 3))
     with pm.Model() as model:
@@ -151,6 +172,8 @@ class TestWhatIsExchangeable:
             (allocated, {("weight", 0), ("rate", 0)}),
             (layer, {("into", 1), ("out", 0)}),
             (hidden_chain, {("turn", 0), ("turn", 1), ("place", 0)}),
+            (chain_of_rates, {("turn", 0), ("turn", 1), ("rate", 0)}),
+            (only_a_matrix, set()),
             (regression, set()),
             (unequal_prior, set()),
             (each_alone, set()),
@@ -208,7 +231,9 @@ class TestPermutations:
 
 
 class TestDensity:
-    @pytest.mark.parametrize("build", [mixture, full_mixture, allocated, layer, hidden_chain])
+    @pytest.mark.parametrize(
+        "build", [mixture, full_mixture, allocated, layer, hidden_chain, chain_of_rates]
+    )
     def test_is_that_of_all_orders_together(self, build: Callable[[], pm.Model]) -> None:
         found, compiled = ordered(build), compiled_of(build)
         y = found.sample_prior(np.random.SeedSequence(3), 8)

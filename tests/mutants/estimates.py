@@ -77,6 +77,37 @@ ROWS: Rows = [
         ],
     ),
     (
+        "posthoc/null_point",
+        "tests/posthoc/test_savage_dickey.py",
+        [
+            ("null & set(ancestors([rv]))", "rv in null"),
+            ("or isinstance(transform, Interval)", "or False"),
+        ],
+    ),
+    (
+        "posthoc/savage_dickey",
+        "tests/posthoc/test_savage_dickey.py",
+        [
+            ("abs(logsumexp(there) - logsumexp(values))", "np.abs(there - values).max()"),
+            ("abs(logsumexp(there) - logsumexp(values))", "0.0 * np.abs(there - values).max()"),
+        ],
+    ),
+    (
+        "posthoc/contrast_bayes_factor",
+        "tests/posthoc/test_contrast_bayes_factor.py",
+        [("if compiled.log_prior_mass != 0:", "if False:")],
+    ),
+    (
+        "posthoc/prior_sensitivity",
+        "tests/posthoc/test_prior_sensitivity.py",
+        [("change.log_ratio(values) > highest", "change.log_ratio(values) > np.inf")],
+    ),
+    (
+        "posthoc/average",
+        "tests/posthoc/test_inclusion.py",
+        [("by_model[first].keys() ^ by_model[model].keys()", "set()")],
+    ),
+    (
         "posthoc/prior_change",
         "tests/posthoc/test_prior_sensitivity.py",
         [

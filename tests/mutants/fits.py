@@ -494,6 +494,44 @@ ROWS: Rows = [
     ),
     (
         "adaptation/peaks",
+        "tests/adaptation/test_peaks.py::TestSameTop",
+        [
+            ("> _NEAR * self.spread).any()", "> np.inf).any()"),
+            ("target.log_density(middle[None])[0] >= valley", "True"),
+        ],
+    ),
+    (
+        "adaptation/fit_mixture",
+        "tests/adaptation/test_peaks.py::TestSameTop",
+        [("barren = [] if new else [*barren, top]", "barren = []")],
+    ),
+    (
+        "model/unconstrained_draws",
+        "tests/model/test_prior_draws.py",
+        [("data_of(model)), clone=False", "{}), clone=False")],
+    ),
+    (
+        "model/unconstrained_draws",
+        "tests/model/test_unconstrained_draws.py",
+        [("2 * pt.log(scale) - log_gamma", "pt.log(scale) - log_gamma")],
+    ),
+    (
+        "model/exchangeable",
+        "tests/model/test_exchangeable.py",
+        [("return not self.of_simplex and len(own) == 1", "return not self.of_simplex")],
+    ),
+    (
+        "between/constraints",
+        "tests/sampling/test_constraint_bayes_factor.py::test_orders_that_make_no_sense",
+        [("-size <= i < size", "True"), ("len(places) < len(order)", "len(places) < 0")],
+    ),
+    (
+        "base/storable",
+        "tests/base/test_storable.py",
+        [("isinstance(v, datetime | timedelta)", "isinstance(v, datetime)")],
+    ),
+    (
+        "adaptation/peaks",
         "tests/adaptation/test_peaks.py",
         [
             ("component.mean + shrink * centred", "component.mean + centred"),

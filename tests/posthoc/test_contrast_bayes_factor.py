@@ -131,3 +131,15 @@ def test_log_ratios_are_linear() -> None:
     linear = _linear(MODEL, lambda v: np.log(v["scale"]) + 1, flat)
     assert linear.start == pytest.approx(1.0)
     assert np.count_nonzero(linear.slope) == 1
+
+
+def test_a_prior_that_is_cut_off_is_not_normal() -> None:
+    with pm.Model() as model:
+        pm.Normal("s", 0, 1, transform=pm.distributions.transforms.log)
+    compiled = pma.compile_model(model)
+    flat = compiled.sample_prior(SEED, 8).reshape(1, 8, -1)
+    linear = _linear(compiled, lambda v: np.log(v["s"]), flat)
+    found, _ = _prior_density(compiled, linear, np.log(0.8), SEED)
+    exact = np.log(0.8) + stats.halfnorm.logpdf(0.8)
+    assert found.log_mean == pytest.approx(exact, abs=4 * found.mcse)
+    assert found.mcse < 0.05

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from scipy.special import softmax
 
 import pymc_anneal as pma
 
-from pymc_anneal.base.arviz_compat import container, draws_ess
+from pymc_anneal.base.arviz_compat import container, draws_ess, group
 from pymc_anneal.posthoc.average import _row
 from pymc_anneal.results.container import dataset
 
@@ -119,6 +120,10 @@ class TestInclusion:
         with pytest.raises(ValueError, match="expected those of the results"):
             pma.inclusion(evidences(), {"none": []})
 
+    def test_a_name_is_no_sequence(self) -> None:
+        with pytest.raises(ValueError, match="has the string 'ab' for the model 'ab'"):
+            pma.inclusion(evidences(), {**MODELS, "ab": "ab"})
+
 
 def result(log_z: float, seed: int, mean: float, sd: float, mcse: float = 0.02) -> object:
     """Return a container with draws of ``x`` and an evidence."""
@@ -170,6 +175,24 @@ class TestAverage:
             too_narrow += abs(row["mean"] - 1.5) < 0.7 * 1.96 * row["mcse"]
         assert 0.92 <= covered / 300 <= 0.98
         assert too_narrow / 300 < 0.92
+
+    def test_entries_are_matched_by_their_labels(self) -> None:
+        first = result(0.0, 1, 0.0, 1.0)
+        x = np.random.default_rng(1).normal([1.0, 5.0], 0.1, size=(4, 500, 2))
+
+        def labelled(labels: list[str]) -> object:
+            order = ["first", "second"].index(labels[0])
+            data = xr.DataArray(x[..., [order, 1 - order]], dims=("chain", "draw", "at"))
+            posterior = data.assign_coords(at=labels).to_dataset(name="x")
+            return container({"posterior": posterior, "evidence": group(first, "evidence")})
+
+        pair = {"a": labelled(["first", "second"]), "b": labelled(["second", "first"])}
+        found = pma.average(pair, "x")
+        np.testing.assert_allclose(found["mean"], [1.0, 5.0], atol=0.05)
+        np.testing.assert_allclose(found["between"], 0.0, atol=1e-9)
+        pair["b"] = labelled(["second", "third"])
+        with pytest.raises(ValueError, match=r"other entries in 'b' than in 'a': x\[first\]"):
+            pma.average(pair, "x")
 
     def test_missing_variables(self) -> None:
         with pytest.raises(ValueError, match="Model 'a' has no variable 'z'"):

@@ -256,3 +256,35 @@ def test_plot_of_labels() -> None:
     axis = pma.plot_prior_sensitivity(prior_sensitivity(draws(), priors, model=normal_model()))[0]
     assert [t.get_text() for t in axis.get_xticklabels()] == ["near", "far"]
     assert [t.get_text() for t in axis.get_legend().get_texts()] == ["do not trust"]
+
+
+class TestSuppressedMode:
+    """A mode nine old standard deviations away, which a wide new prior admits."""
+
+    @staticmethod
+    def table(second: float, **settings) -> pd.DataFrame:
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 1)
+            near, far = (pm.logp(pm.Normal.dist(at, 0.1), x) for at in (0, 9))
+            pm.Potential("two", pm.math.logaddexp(near, far + second))
+        given = posterior(x=np.random.default_rng(1).normal(0, 101**-0.5, (4, 1000)))
+        return prior_sensitivity(
+            given, {"x": {s: pm.Normal.dist(0, s) for s in (10, 30)}}, model=model
+        )
+
+    def test_it_is_seen(self) -> None:
+        for verdict in self.table(0.0)["verdict"]:
+            assert "of its posterior lies where the ratio of the priors is above all" in verdict
+
+    def test_without_it_nothing_is(self) -> None:
+        table = self.table(-40.0)
+        assert (table["verdict"] == "trust").all()
+        exact = [np.log(101 / (100 * s**2 + 1)) / 2 for s in (10, 30)]
+        np.testing.assert_allclose(table["log_ratio"], exact, atol=0.002)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 1)])
+def test_a_prior_of_another_shape(shape: tuple[int, ...]) -> None:
+    new = pm.Normal.dist(np.zeros(shape), 1.0)
+    with pytest.raises(ValueError, match=r"prior of 'mu' has the shape .*, expected \(\)"):
+        prior_sensitivity(draws(), {"mu": new}, model=normal_model())

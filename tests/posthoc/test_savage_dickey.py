@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from pymc.distributions import transforms
 from scipy import integrate, special, stats
 
 import pymc_anneal as pma
@@ -210,3 +211,60 @@ def test_sleep_data_from_runs() -> None:
     curve = pma.prior_sensitivity(full, {"r": scales}, model=jzs.model())
     exact = [jzs.log_bayes_factor(r) - jzs.LOG_BAYES_FACTOR for r in scales]
     assert (np.abs(curve["log_ratio"] - exact) < 4 * curve["mcse"]).all()
+
+
+class TestPriorsThatAreCutOff:
+    """The density of what is left of a prior is larger: by how much is not known in general."""
+
+    def model(self, transform) -> pm.Model:
+        with pm.Model() as model:
+            s = pm.Normal("s", 0, 1, transform=transform)
+            pm.Normal("other", 0, 1)
+            pm.Normal("below", pm.Normal("parent", 0, 1), 1, transform=transform)
+            pm.Normal("y", s, 1, observed=1.0)
+        return model
+
+    def draws(self) -> object:
+        rng = np.random.default_rng(7)
+        others = {name: rng.normal(size=(4, 500)) for name in ("other", "parent")}
+        return posterior(
+            s=rng.uniform(0.1, 2, (4, 500)), below=rng.uniform(size=(4, 500)), **others
+        )
+
+    @pytest.mark.parametrize(("name", "cut"), [("s", "s"), ("parent", "below")])
+    @pytest.mark.parametrize("transform", [transforms.log, transforms.Interval(0.0, 9.0)])
+    def test_they_are_refused(self, name: str, cut: str, transform) -> None:
+        with pytest.raises(NotImplementedError, match=f"transform of '{cut}' may cut off"):
+            savage_dickey(self.draws(), {name: 0.8}, model=self.model(transform))
+
+    def test_at_the_edge_too(self) -> None:
+        with pytest.raises(NotImplementedError, match="transform of 's' may cut off"):
+            savage_dickey(self.draws(), {"s": 0}, model=self.model(transforms.log))
+
+    def test_another_variable_is_not_concerned(self) -> None:
+        found = savage_dickey(self.draws(), {"other": 0}, model=self.model(transforms.log))
+        check(found, 0.0, 0.05)
+
+    def test_entries_in_order_go_together(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("mu", 0, 1, shape=2, transform=transforms.ordered, initval=[-1.0, 1.0])
+        with pytest.raises(NotImplementedError, match="entries can be fixed together only"):
+            savage_dickey(posterior(mu=np.zeros((2, 50, 2))), {"mu": [0.0, np.nan]}, model=model)
+
+
+def test_a_prior_that_is_narrow_given_some_parents() -> None:
+    """The density jumps from draw to draw of the parents, and its mean does not."""
+    rng, size = np.random.default_rng(8), 400_000
+    mean, scale = rng.normal(size=size), abs(rng.normal(size=size))
+    b = rng.normal(mean, scale)
+    weight = stats.norm.pdf(1.0, b, 0.3)
+    draws = rng.choice(size, (4, 2000), p=weight / weight.sum())
+    with pm.Model() as model:
+        pm.Normal("b", pm.Normal("mean", 0, 1), pm.HalfNormal("scale", 1))
+        pm.Normal("y", model["b"], 0.3, observed=1.0)
+    given = posterior(mean=mean[draws], scale=scale[draws], b=b[draws])
+    found = savage_dickey(given, {"b": 0}, model=model, random_seed=1)
+    # p(b_0) / p(b_0 | y) = p(y) / p(y | b_0)
+    exact = np.log(weight.mean()) - stats.norm.logpdf(1.0, 0, 0.3)
+    assert found.log_bayes_factor == pytest.approx(exact, abs=4 * found.mcse)
+    assert found.mcse < 0.1

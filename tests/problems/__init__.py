@@ -17,6 +17,7 @@ from tests.problems.conjugate import (
     gamma_poisson,
     imputed_missing,
     initval,
+    observed_parents,
     several_observed,
 )
 from tests.problems.constrained import (
@@ -74,6 +75,7 @@ PROBLEMS: list[Problem] = [
     no_observed(),
     potential_only(),
     imputed_missing(),
+    observed_parents(),
     several_observed(),
     von_mises_circular(),
     zero_sum(),

@@ -63,6 +63,31 @@ def imputed_missing() -> Problem:
     return Problem("imputed_missing", build, log_evidence, "missing data become parameters")
 
 
+def observed_parents() -> Problem:
+    """Noisy readings, some missing, of values that are observed in part.
+
+    ``x_i ~ N(0, 2)``, ``u_i ~ N(x_i, 1)``, ``y_i ~ N(u_i, 1.5)``, of ``x`` and ``u`` some missing:
+    the observed numbers of each ``i`` are normal with the covariances 4, 5 and 7.25.
+    """
+    x, u = np.array([3.1, np.nan, -2.4, np.nan]), np.array([np.nan, 1.2, np.nan, np.nan])
+    y = np.array([4.0, 0.3, -2.9, 1.1])
+
+    def build() -> pm.Model:
+        with pm.Model() as model, warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+            first = pm.Normal("x", 0.0, 2.0, observed=np.ma.masked_invalid(x))
+            second = pm.Normal("u", first, 1.0, observed=np.ma.masked_invalid(u))
+            pm.Normal("y", second, 1.5, observed=y)
+        return model
+
+    covariance, log_evidence = np.array([[4.0, 4, 4], [4, 5, 5], [4, 5, 7.25]]), 0.0
+    for row in np.stack([x, u, y], axis=1):
+        seen = np.flatnonzero(~np.isnan(row))
+        among = covariance[np.ix_(seen, seen)]
+        log_evidence += stats.multivariate_normal.logpdf(row[seen], np.zeros(len(seen)), among)
+    return Problem("observed_parents", build, float(log_evidence), "free variables given data")
+
+
 def beta_binomial() -> Problem:
     """Success probability: ``p ~ Beta(a, b)``, ``y_i ~ Binomial(n_i, p)``.
 

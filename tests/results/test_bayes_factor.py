@@ -73,6 +73,7 @@ def test_the_sign_turns_with_the_order() -> None:
         (np.log(10) * 12.6, "10^12.6"),
         (-np.inf, "0"),
         (np.inf, "infinity"),
+        (np.nan, "unknown"),
     ],
 )
 def test_text_of_a_factor(value, text) -> None:

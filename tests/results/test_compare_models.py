@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -78,6 +79,8 @@ class TestCompare:
         by_order = compare(models, prior_odds=[1, 3])
         assert by_name.table["probability"].to_dict() == pytest.approx({"a": 0.25, "b": 0.75})
         assert by_order.table.equals(by_name.table)
+        labelled = compare(models, prior_odds=pd.Series({"b": 3, "a": 1}))
+        assert labelled.table.equals(by_name.table)
 
     @pytest.mark.parametrize(
         ("odds", "message"),

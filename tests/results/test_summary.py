@@ -1,7 +1,9 @@
 """The log evidence and the posterior in one table."""
 
+import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_anneal as pma
 
@@ -26,6 +28,12 @@ def test_an_error_that_is_not_known_is_left_out(reported) -> None:
     assert pma.summary(idata).loc["log_evidence", "mcse_mean"] != ""
     idata["evidence"].attrs = {**idata["evidence"].attrs, **pma.Verdict("do not trust").to_attrs()}
     assert pma.summary(idata).loc["log_evidence", "mcse_mean"] == ""
+
+
+def test_an_effective_sample_size_that_is_not_known_is_left_out(reported) -> None:
+    idata = reported["narrow"].copy()
+    idata["evidence"] = idata["evidence"].assign(ess=xr.DataArray(np.nan))
+    assert pma.summary(idata).loc["log_evidence", "ess_bulk"] == ""
 
 
 def test_not_a_result() -> None:

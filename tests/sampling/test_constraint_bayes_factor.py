@@ -168,6 +168,12 @@ def test_an_empty_region_is_not_trusted() -> None:
     assert found.interval == (-math.inf, math.inf)
 
 
+@pytest.mark.parametrize("order", [(0, 3), (1, -2), (0, -4), (0, 1, 0)])
+def test_orders_that_make_no_sense(order: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected different numbers from 0 to 2"):
+        pma.Increasing("mu", order)({"mu": np.zeros(3)})
+
+
 class TestPriorMass:
     def mass(self, constraint: object) -> float | None:
         with pm.Model() as model:

@@ -95,6 +95,8 @@ def test_draws_may_come_first() -> None:
 
 
 def test_arguments_given_twice() -> None:
+    with pytest.raises(TypeError, match="takes one model; for several call `sample_models`"):
+        pma.sample_ais([small_model(), small_model()])
     with pytest.raises(TypeError, match="`model` is given twice"):
         pma.sample_ais(small_model(), model=small_model())
     with pytest.raises(TypeError, match="`draws` is given twice"):
