@@ -17,6 +17,7 @@ from pymc_anneal.adaptation.fitted_reference import FittedReference
 from pymc_anneal.adaptation.missing import Missing
 from pymc_anneal.adaptation.peaks import (
     Search,
+    Top,
     climb,
     climb_by_likelihood,
     draw_near_centres,
@@ -283,6 +284,13 @@ class TestSameTop:
         assert self.weighed(log_density, hints, monkeypatch) == (2, 1)
         monkeypatch.setattr(peaks_module, "_VALLEY", np.inf)
         assert self.weighed(log_density, hints, monkeypatch) == (1, 1)
+
+    def test_far_away_on_a_ridge_is_another_top(self) -> None:
+        flat = TargetDensity(pma.GeometricPath(lambda x: LogTerms(0.0 * x[0], 0.0 * x[0])), 1)
+        top, near, far = (Top(np.array([at, 0.0]), 0.0, np.ones(2)) for at in (0.0, 0.05, 1.0))
+        with jax.enable_x64(True):
+            assert top.is_same(flat, near)
+            assert not top.is_same(flat, far)
 
     def test_modes_of_one_place(self, monkeypatch) -> None:
         """A top that holds something is weighed with what the mixture has by then."""

@@ -51,6 +51,7 @@ PRIORS: dict[str, Callable[[], object]] = {
     "ordered_unequal": lambda: pm.Normal(
         "x", [-1.0, 1.0], [1.0, 2.0], transform=transforms.ordered, initval=[-1.0, 1.0]
     ),
+    "observed_parent": lambda: pm.Normal("x", pm.Normal("seen", 0.0, 1.0, observed=3.0), 0.5),
     "lkj_cholesky": lambda: pm.LKJCholeskyCov(
         "x", n=3, eta=2.0, sd_dist=pm.LogNormal.dist(0.0, 0.5)
     ),

@@ -45,6 +45,7 @@ def narrower_normal(draws: np.ndarray) -> np.ndarray:
     "dirichlet",
     "lkj_cholesky",
     "ordered",
+    "observed_parent",
     "zero_sum",
     "random_walk",
     "gaussian_process",

@@ -338,7 +338,7 @@ ROWS: Rows = [
             ("_is_same(log_prior) & _is_same(log_likelihood)", "_is_same(log_prior)"),
             ("_FEWEST <= components", "2 <= components"),
             ("is not None)", "is None)"),
-            ("if any(not axis.of_simplex for axis in found):", "if found:"),
+            ("if any(axis.may_order(found) for axis in found):", "if found:"),
             ("hashlib.sha256(position.tobytes())", "hashlib.sha256(str(id(position)).encode())"),
             ("if len(np.unique(log_likelihood[0])) < len(x):", "if False:"),
             ("if all(_is_same(t.reshape(2, -1)).all() for t in terms):", "if True:"),

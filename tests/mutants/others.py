@@ -325,7 +325,7 @@ ROWS: Rows = [
         "posthoc/prior_sensitivity",
         "tests/posthoc/test_moved_to_prior.py",
         [
-            ("if not unseen:", "if True:"),
+            ("if unseen and found.pareto_k > -np.inf:", "if False:"),
             ("if doubt:", "if False:"),
         ],
     ),

@@ -218,7 +218,7 @@ class TestPriorsThatAreCutOff:
 
     def model(self, transform) -> pm.Model:
         with pm.Model() as model:
-            s = pm.Normal("s", 0, 1, transform=transform)
+            s = pm.Uniform("s", -9, 9, transform=transform)
             pm.Normal("other", 0, 1)
             pm.Normal("below", pm.Normal("parent", 0, 1), 1, transform=transform)
             pm.Normal("y", s, 1, observed=1.0)
@@ -248,7 +248,9 @@ class TestPriorsThatAreCutOff:
     def test_entries_in_order_go_together(self) -> None:
         with pm.Model() as model:
             pm.Normal("mu", 0, 1, shape=2, transform=transforms.ordered, initval=[-1.0, 1.0])
-        with pytest.raises(NotImplementedError, match="entries can be fixed together only"):
+        # Transforms of PyMC 5 do not tell on how many axes they act.
+        message = "entries can be fixed together only|transform of 'mu' may cut off"
+        with pytest.raises(NotImplementedError, match=message):
             savage_dickey(posterior(mu=np.zeros((2, 50, 2))), {"mu": [0.0, np.nan]}, model=model)
 
 
