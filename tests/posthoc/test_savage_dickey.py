@@ -216,11 +216,11 @@ def test_sleep_data_from_runs() -> None:
 class TestPriorsThatAreCutOff:
     """The density of what is left of a prior is larger: by how much is not known in general."""
 
-    def model(self, transform) -> pm.Model:
+    def model(self, **transform) -> pm.Model:
         with pm.Model() as model:
-            s = pm.Uniform("s", -9, 9, transform=transform)
+            s = pm.Uniform("s", -9, 9, **transform)
             pm.Normal("other", 0, 1)
-            pm.Normal("below", pm.Normal("parent", 0, 1), 1, transform=transform)
+            pm.Normal("below", pm.Normal("parent", 0, 1), 1, **transform)
             pm.Normal("y", s, 1, observed=1.0)
         return model
 
@@ -232,17 +232,22 @@ class TestPriorsThatAreCutOff:
         )
 
     @pytest.mark.parametrize(("name", "cut"), [("s", "s"), ("parent", "below")])
-    @pytest.mark.parametrize("transform", [transforms.log, transforms.Interval(0.0, 9.0)])
+    @pytest.mark.parametrize(
+        "transform",
+        [{"transform": transforms.log}, {"default_transform": transforms.Interval(0.0, 9.0)}],
+    )
     def test_they_are_refused(self, name: str, cut: str, transform) -> None:
         with pytest.raises(NotImplementedError, match=f"transform of '{cut}' may cut off"):
-            savage_dickey(self.draws(), {name: 0.8}, model=self.model(transform))
+            savage_dickey(self.draws(), {name: 0.8}, model=self.model(**transform))
 
     def test_at_the_edge_too(self) -> None:
         with pytest.raises(NotImplementedError, match="transform of 's' may cut off"):
-            savage_dickey(self.draws(), {"s": 0}, model=self.model(transforms.log))
+            savage_dickey(self.draws(), {"s": 0}, model=self.model(transform=transforms.log))
 
     def test_another_variable_is_not_concerned(self) -> None:
-        found = savage_dickey(self.draws(), {"other": 0}, model=self.model(transforms.log))
+        found = savage_dickey(
+            self.draws(), {"other": 0}, model=self.model(transform=transforms.log)
+        )
         check(found, 0.0, 0.05)
 
     def test_entries_in_order_go_together(self) -> None:
