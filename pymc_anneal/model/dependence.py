@@ -189,7 +189,7 @@ class _Analysis:
             return [_union([m for m in self._contracted(eqn, masks) if m is not None])]
         if name == "gather":
             return [self._gathered(eqn, masks, values)]
-        some = _union([m.reshape(-1, self.count).any(axis=0) for m in present])
+        some = _union([np.asarray(m.reshape(-1, self.count).any(axis=0)) for m in present])
         return [np.broadcast_to(some, (*v.aval.shape, self.count)) for v in eqn.outvars]
 
     def _gathered(self, eqn: Any, masks: list[Mask], values: list[Any]) -> Mask:
