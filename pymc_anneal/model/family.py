@@ -31,6 +31,7 @@ from pymc_anneal.model.map_variables import VariableMap
 from pymc_anneal.model.notes import first_line
 from pymc_anneal.model.pickling import PicklableFunction
 from pymc_anneal.model.prior_draws import PriorSampler
+from pymc_anneal.model.unconstrained_draws import free_given_data
 from pymc_anneal.model.variables import FreeVariable, split_values
 
 # One member at a time has its data in the copy of its family.
@@ -130,7 +131,8 @@ class ModelFamily:
     @cached_property
     def _prior_depends(self) -> bool:
         """Whether the prior of a free variable depends on the data."""
-        return any(d in ancestors(self.compiled.model.free_RVs) for d in self._data)
+        model = self.compiled.model
+        return not set(self._data).isdisjoint(ancestors(free_given_data(model)))
 
     @cached_property
     def _obstacle(self) -> str:

@@ -15,6 +15,7 @@ import pymc as pm
 
 from jax.tree_util import Partial
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base.contracts import LogTerms
 from pymc_anneal.model.compile import CompiledModel
@@ -118,7 +119,7 @@ def check_simulable(compiled: CompiledModel) -> None:
     Raises
     ------
     NotImplementedError
-        The model has a potential, or a transform restricts its prior.
+        The model has a potential, a transform restricts its prior, or this depends on the data.
     ValueError
         The model has no observed variable.
     """
@@ -132,6 +133,11 @@ def check_simulable(compiled: CompiledModel) -> None:
         raise ValueError(
             "The model has no observed variable, so there are no data to simulate. Declare the "
             "data with `observed=`."
+        )
+    if set(model.observed_RVs) & set(ancestors(model.free_RVs)):
+        raise NotImplementedError(
+            "The prior of a free variable depends on observed data, and would be another one for "
+            "data that are simulated."
         )
     if compiled.log_prior_mass != 0:
         raise NotImplementedError(

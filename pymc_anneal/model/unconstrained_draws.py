@@ -12,7 +12,7 @@ differences of such logarithms. The logarithm of a log-normal variable is a norm
 of 300, values below 1e-308 and above 1e308 have 2 % of the mass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -141,10 +141,6 @@ def _itself(draws: Variable, *_: Variable) -> Variable:
     return draws
 
 
-def _of_inverse(log_gamma: Variable, _: Variable, scale: Variable) -> Variable:
-    return 2 * pt.log(scale) - log_gamma
-
-
 def _centre(log_weights: Variable, *_: Variable) -> Variable:
     """Map log weights to the unconstrained values of the simplex transform."""
     mean = pt.mean(log_weights, axis=-1, keepdims=True)
@@ -170,7 +166,7 @@ class _Logarithm(NamedTuple):
 _LOGARITHMS: dict[tuple[type, type], _Logarithm] = {
     (GammaRV, LogTransform): _Logarithm(LogGammaRV(), _itself),
     (GammaRV, GammaScore): _Logarithm(LogGammaRV(), GammaScore().of_logarithm),
-    (InvGammaRV, LogTransform): _Logarithm(LogGammaRV(), _of_inverse),
+    (InvGammaRV, LogTransform): _Logarithm(LogGammaRV(), lambda x, _, b: 2 * pt.log(b) - x),
     (LogNormalRV, LogTransform): _Logarithm(normal, _itself),
     (BetaRV, LogOddsTransform): _Logarithm(LogitBetaRV(), _itself),
     (BetaRV, BetaScore): _Logarithm(LogitBetaRV(), BetaScore().of_log_odds),
@@ -199,9 +195,13 @@ class PriorDraws(NamedTuple, Generic[_Value]):
     returned: list[_Value]
 
 
-def data_of(model: pm.Model) -> dict[Variable, Variable]:
-    """Return the data in the place of each observed variable, which is not to be drawn anew."""
-    return {rv: model.rvs_to_values[rv].astype(rv.dtype) for rv in model.observed_RVs}
+def free_given_data(
+    model: pm.Model, changed: Mapping[Variable, Variable] | None = None
+) -> list[Variable]:
+    """Return draws of the free variables given the data, with others in the place of some."""
+    data = {rv: model.rvs_to_values[rv].astype(rv.dtype) for rv in model.observed_RVs}
+    found: list[Variable] = clone_replace(model.free_RVs, {**data, **(changed or {})})
+    return found
 
 
 def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
@@ -210,7 +210,7 @@ def build_forward_graphs(model: pm.Model) -> PriorDraws[Variable]:
     The graphs are copies: the model's own stay as they are.
     """
     # Parents come before their children: a child is built on the draws that replace its parents.
-    fgraph = FunctionGraph(outputs=clone_replace(model.free_RVs, data_of(model)), clone=False)
+    fgraph = FunctionGraph(outputs=free_given_data(model), clone=False)
     unconstrained, returned = [], []
     for i, rv in enumerate(model.free_RVs):
         transform, draw = model.rvs_to_transforms[rv], fgraph.outputs[i]

@@ -25,12 +25,12 @@ from pymc.distributions.multivariate import MvNormalRV
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.replace import vectorize_graph
 from pytensor.tensor.random.basic import DirichletRV
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.unconstrained_draws import data_of
+from pymc_anneal.model.unconstrained_draws import free_given_data
 from pymc_anneal.model.variables import join_values
 
 # Points at which the map is compared with the density, and the largest difference of the logs: far
@@ -161,7 +161,7 @@ def build_transform(model: pm.Model, u: Sequence[Variable]) -> list[Variable]:
         A variable has no inverse distribution function.
     """
     # Parents come before their children: a child is built on the values that replace its parents.
-    fgraph = FunctionGraph(outputs=clone_replace(model.free_RVs, data_of(model)), clone=False)
+    fgraph = FunctionGraph(outputs=free_given_data(model), clone=False)
     unconstrained = []
     for i, rv in enumerate(model.free_RVs):
         draw, transform = fgraph.outputs[i], model.rvs_to_transforms[rv]

@@ -22,7 +22,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.spatial import drawn_by_density, missing_constant
-from pymc_anneal.model.unconstrained_draws import data_of
+from pymc_anneal.model.unconstrained_draws import free_given_data
 
 # Draws of a new prior, the factors by which they are stretched, and nats below a draw at which its
 # density is negligible: 1e-13.
@@ -121,7 +121,7 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
     new_term = clone_replace([_total([terms[new], *missing[1]])], {new: inputs[rv]})[0]
     dist = drawn_by_density(dist) or dist
     new_draw = pt.broadcast_to(dist, rv.shape).astype(rv.dtype)
-    drawn = clone_replace(list(inputs), {**data_of(compiled.model), rv: new_draw})
+    drawn = free_given_data(compiled.model, {rv: new_draw})
     return PriorChange(
         _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
@@ -178,7 +178,7 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     return PriorChange(
         _row_function(compiled, inputs, new_term),
         _row_function(compiled, inputs, old_term),
-        _draw_function(compiled, inputs, clone_replace(list(inputs), {**data_of(model), **new})),
+        _draw_function(compiled, inputs, free_given_data(model, new)),
         tuple(changed),
     )
 

@@ -189,9 +189,10 @@ def _doubt_by_prior(compiled: CompiledModel, change: PriorChange, highest: float
     log_likelihood = np.asarray(terms_at(compiled, compiled.unconstrain(values)).log_likelihood)
     weight = softmax(np.nan_to_num(log_likelihood, nan=-np.inf))
     share = float(weight[change.log_ratio(values) > highest].sum())
-    if 1 / np.square(weight).sum() < _LEAST_ESS or share < _LARGEST_SHARE:
-        return ""
-    return f"{share:.0%} of its posterior lies where the ratio of the priors is above all draws"
+    # Both are NaN where the likelihood is zero at all of them, which tells nothing.
+    if share > _LARGEST_SHARE and 1 / np.square(weight).sum() > _LEAST_ESS:
+        return f"{share:.0%} of its posterior lies where the ratio of the priors is above all draws"
+    return ""
 
 
 def _row(ratio: MeanRatio, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:

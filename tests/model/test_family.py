@@ -49,6 +49,15 @@ class TestMembers:
                 found.constant_data().get(name, values[name]), values[name]
             )
 
+    def test_a_prior_that_depends_on_what_is_observed(self) -> None:
+        with pm.Model() as model:
+            seen = pm.Normal("seen", 0, 1, observed=pm.Data("data", np.array([1.0, 2.0])))
+            pm.Normal("y", pm.Normal("latent", seen, 0.5), 1, observed=[0.5, -1.0])
+        made = ModelFamily(pma.compile_model(model), ("data",))
+        draws = made.member({"data": np.array([7.0, -3.0])}).sample_prior(SEED, 400)
+        np.testing.assert_allclose(draws.mean(axis=0), [7, -3], atol=4 * 0.5 / 400**0.5)
+        np.testing.assert_allclose(draws.std(axis=0), 0.5, rtol=0.15)
+
     def test_the_model_keeps_its_data(self) -> None:
         made = family("scale")
         made.member({"scale": 7.0})

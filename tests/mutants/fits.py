@@ -508,17 +508,22 @@ ROWS: Rows = [
     (
         "model/unconstrained_draws",
         "tests/model/test_prior_draws.py",
-        [("data_of(model)), clone=False", "{}), clone=False")],
+        [("{**data, **(changed or {})}", "changed or {}")],
     ),
     (
         "model/unconstrained_draws",
         "tests/model/test_unconstrained_draws.py",
-        [("2 * pt.log(scale) - log_gamma", "pt.log(scale) - log_gamma")],
+        [("2 * pt.log(b) - x", "pt.log(b) - x")],
     ),
     (
         "model/exchangeable",
         "tests/model/test_exchangeable.py",
         [("return not self.of_simplex and len(own) == 1", "return not self.of_simplex")],
+    ),
+    (
+        "model/family",
+        "tests/model/test_family.py",
+        [("ancestors(free_given_data(model))", "ancestors(model.free_RVs)")],
     ),
     (
         "between/constraints",

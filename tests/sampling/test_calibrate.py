@@ -146,6 +146,10 @@ class TestErrors:
         with pytest.raises(NotImplementedError, match="restricts the prior"):
             pma.calibrate(model=by_name("ordered_transform").build(), progressbar=False)
 
+    def test_a_prior_that_depends_on_data(self) -> None:
+        with pytest.raises(NotImplementedError, match="another one for data that are simulated"):
+            pma.calibrate(model=by_name("observed_parents").build(), progressbar=False)
+
     def test_the_number_of_data_sets(self) -> None:
         with pytest.raises(ValueError, match="`n_datasets` is 0"):
             pma.calibrate(0, model=counts(), progressbar=False)
