@@ -184,15 +184,15 @@ def _explaining_nan(compiled: CompiledModel) -> Iterator[None]:
 def _check_size(shape: tuple[int, ...]) -> None:
     """Raise if half of the draws, of shape ``(chains, draws, d)``, cannot fit the proposal."""
     chains, draws, ndim = shape
-    if draws < _LEAST_LENGTH:
-        raise ValueError(
-            f"The posterior has chains of {draws} draws, expected {_LEAST_LENGTH} or more: the "
-            "error takes the correlation of successive draws. Independent draws make one chain."
-        )
     if chains * (draws // 2) < 2 * ndim + 10:
         raise ValueError(
             f"The posterior has {chains} chains of {draws} draws for {ndim} unconstrained "
             f"dimensions; half of the draws fit the proposal, which takes at least {2 * ndim + 10}."
+        )
+    if draws < _LEAST_LENGTH:
+        raise ValueError(
+            f"The posterior has chains of {draws} draws, expected {_LEAST_LENGTH} or more: the "
+            "error takes the correlation of successive draws. Independent draws make one chain."
         )
 
 
