@@ -51,7 +51,8 @@ class TestMembers:
 
     def test_a_prior_that_depends_on_what_is_observed(self) -> None:
         with pm.Model() as model:
-            seen = pm.Normal("seen", 0, 1, observed=pm.Data("data", np.array([1.0, 2.0])))
+            data = pm.Data("data", np.array([1.0, 2.0]))
+            seen = pm.Normal("seen", 0, 1, shape=2, observed=data)
             pm.Normal("y", pm.Normal("latent", seen, 0.5), 1, observed=[0.5, -1.0])
         made = ModelFamily(pma.compile_model(model), ("data",))
         draws = made.member({"data": np.array([7.0, -3.0])}).sample_prior(SEED, 400)
