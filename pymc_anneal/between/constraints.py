@@ -71,18 +71,18 @@ class Increasing:
     def __call__(self, values: _Values) -> jax.Array:
         """Return the differences of neighbours, shape ``(k - 1,)``."""
         value = values[self.name]
-        self._check_order(len(jnp.atleast_1d(value)))
-        ordered = value if self.order is None else value[np.asarray(self.order)]
-        return jnp.diff(jnp.ravel(ordered))
+        if self.order is not None:
+            self._check_order(self.order, jnp.size(value))
+            value = value[np.asarray(self.order)]
+        return jnp.diff(jnp.ravel(value))
 
-    def _check_order(self, size: int) -> None:
+    def _check_order(self, order: Sequence[int], size: int) -> None:
         """Raise `ValueError` unless all entries are there, and different: JAX takes others."""
-        order = range(size) if self.order is None else self.order
         places = {i % size for i in order if -size <= i < size}
         if len(places) < len(order):
             raise ValueError(
-                f"The order of '{self.name}' is {tuple(order)}, expected different numbers from 0 "
-                f"to {size - 1}."
+                f"The order of '{self.name}' is {order}, expected different numbers from 0 to "
+                f"{size - 1}."
             )
 
     def log_prior_mass(self, compiled: CompiledModel) -> float | None:

@@ -34,6 +34,7 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.parents import random_parents
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.density_at_point import REMEDY, posterior_density_at, ratio_of_densities
+from pymc_anneal.posthoc.null_point import shape_of
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 
 # From the values of all variables, shapes (n, ...), to the contrast, shape (n,).
@@ -224,7 +225,7 @@ def _normal_moments(compiled: CompiledModel, linear: _Linear) -> tuple[float, fl
         if not isinstance(rv.owner.op, NormalRV) or random_parents(model, inputs):
             return None
         mu, sigma = (g.eval() for g in compiled.freeze(rv.owner.op.dist_params(rv.owner)))
-        shape = compiled.constrain(np.zeros((1, compiled.ndim)))[variable.name].shape[1:]
+        shape = shape_of(compiled, variable.name)
         mean += float(slope @ np.broadcast_to(mu, shape).ravel())
         variance += float(slope**2 @ np.broadcast_to(sigma, shape).ravel() ** 2)
     return mean, float(np.sqrt(variance))

@@ -137,13 +137,18 @@ def log_prior_at(
     return total
 
 
+def shape_of(compiled: CompiledModel, name: str) -> tuple[int, ...]:
+    """Return the shape of a variable in the model's space."""
+    shape: tuple[int, ...] = compiled.constrain(np.zeros((1, compiled.ndim)))[name].shape[1:]
+    return shape
+
+
 def _entries(compiled: CompiledModel, name: str, value: object) -> np.ndarray:
     """Return the values of the entries of a variable, NaN for those that are free."""
     known = {v.name: v for v in compiled.variables}
     if name not in known:
         raise ValueError(f"Variable '{name}' of `null` is not a free variable: {sorted(known)}.")
-    start = compiled.sample_prior(np.random.SeedSequence(0), 1)
-    shape = compiled.constrain(start)[name].shape[1:]
+    shape = shape_of(compiled, name)
     try:
         entries = np.broadcast_to(np.asarray(value, dtype=float), shape)
     except (ValueError, TypeError):

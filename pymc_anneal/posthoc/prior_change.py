@@ -7,6 +7,7 @@ milliseconds: they are called once.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.spatial import drawn_by_density, missing_constant
 from pymc_anneal.model.unconstrained_draws import free_given_data
+from pymc_anneal.posthoc.null_point import shape_of
 
 # Draws of a new prior, the factors by which they are stretched, and nats below a draw at which its
 # density is negligible: 1e-13.
@@ -132,8 +134,7 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
 
 def _check_shape(compiled: CompiledModel, name: str, dist: Variable) -> None:
     """Raise `ValueError` unless the values of a distribution fit into those of a variable."""
-    start = compiled.constrain(np.zeros((1, compiled.ndim)))
-    shape = start[name].shape[1:]
+    shape = shape_of(compiled, name)
     # Lengths of one are broadcast; those that are not known yet may be right.
     given = [1 if n is None else n for n in dist.type.shape]
     try:
@@ -216,9 +217,10 @@ def _row_function(
 def _draw_function(
     compiled: CompiledModel, inputs: Mapping[Variable, Variable], outputs: Sequence[Variable]
 ) -> Callable[[int], Values]:
-    """Compile draws of the free variables; the seed is fixed: they only check the support."""
+    """Compile draws of the free variables; the seed is fixed: they speak against a ratio only."""
     frozen = compiled.freeze(list(outputs))
 
+    @cache  # the same number is drawn for several checks, and compiled each time
     def draw(n: int) -> Values:
         arrays = pm.draw(frozen, draws=n, random_seed=0, mode=Mode("py", "fast_compile"))
         return {rv.name: array for rv, array in zip(inputs, arrays, strict=True)}

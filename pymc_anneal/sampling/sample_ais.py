@@ -309,7 +309,7 @@ def _draws_and_model(first: Any, draws: int, model: Any) -> tuple[int, Any]:
     Raises
     ------
     TypeError
-        One of them is given twice.
+        One of them is given twice, or several models are given.
     """
     if isinstance(first, list | tuple | dict):
         raise TypeError("sample_ais takes one model; for several call `sample_models`.")
