@@ -48,7 +48,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.diagnostics import largest_weight, weight_pareto_k
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
-from pymc_anneal.paths.mixture_reference import Sampler
+from pymc_anneal.paths.mixed_draws import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Climbs, a batch of a costly density; one is enough where the density is log-concave, and few

@@ -44,7 +44,7 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
-from pymc_anneal.paths.mixture_reference import Sampler
+from pymc_anneal.paths.mixed_draws import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Share of the prior in a reference.

@@ -15,7 +15,7 @@ from scipy.special import expit, logsumexp
 
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
 from pymc_anneal.paths.geometric import ReferencePath
-from pymc_anneal.paths.mixture_reference import Sampler, mixed_draws
+from pymc_anneal.paths.mixed_draws import Sampler, mixed_draws
 
 # Intervals of the profile of a path that is short enough to be measured without moves.
 _INTERVALS = 8

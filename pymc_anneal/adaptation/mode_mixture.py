@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from pymc_anneal.base.array_namespace import array_namespace, special_functions
-from pymc_anneal.paths.mixture_reference import mixed_draws
+from pymc_anneal.paths.mixed_draws import mixed_draws
 from pymc_anneal.paths.references import GaussianReference, Reference, StudentTReference
 
 # Degrees of freedom of the Student-t components.

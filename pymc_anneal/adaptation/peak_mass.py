@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from pymc_anneal.adaptation.fitted_reference import LEAST_ESS
 from pymc_anneal.adaptation.target_density import TargetDensity
-from pymc_anneal.paths.mixture_reference import mixed_draws
+from pymc_anneal.paths.mixed_draws import mixed_draws
 from pymc_anneal.paths.references import GaussianReference, StudentTReference
 
 # From positions of shape (n, d) to log densities, shape (n,).

@@ -30,7 +30,7 @@ from pymc_anneal.adaptation.peak_mass import LogDensity, Peak, weigh, widths
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.batches import COSTLY_BATCH, map_batches
 from pymc_anneal.model.branches import Branches
-from pymc_anneal.paths.mixture_reference import Sampler
+from pymc_anneal.paths.mixed_draws import Sampler
 from pymc_anneal.paths.references import GaussianReference
 
 # Scales of the draws, in units of those of the components.

@@ -6,6 +6,9 @@ may stop the block.
 
 import time
 
+from collections.abc import Callable
+from typing import Protocol
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +23,6 @@ from pymc_anneal.annealing.block import (
     concatenate_ladders,
 )
 from pymc_anneal.annealing.lapack_turns import lapack_turn
-from pymc_anneal.annealing.monitor import Monitor, SilentMonitor
 from pymc_anneal.annealing.step import CHUNK, advance, record_rung, start_carry
 from pymc_anneal.annealing.step_statistics import Stats, concatenate_stats
 from pymc_anneal.base.contracts import NanDensityError, check_not_nan, rejected_nan
@@ -30,6 +32,26 @@ from pymc_anneal.base.seeds import keys_of
 
 # Longest time in seconds between two calls of the monitor, unless a single step takes longer.
 _INTERVAL = 0.2
+
+
+class Monitor(Protocol):
+    """Observer of a running block, called a few times a second; by default it does nothing."""
+
+    def report(self, progress: BlockProgress) -> None:
+        """Show the progress."""
+        return None
+
+    def should_stop(self) -> bool:
+        """Return whether the block is to stop before its next steps."""
+        return False
+
+    def offer_snapshot(self, take: Callable[[], Snapshot]) -> None:
+        """Take a snapshot by calling the function, or leave it; only valid during this call."""
+        return None
+
+
+class SilentMonitor(Monitor):
+    """A monitor that shows and saves nothing."""
 
 
 @double_precision

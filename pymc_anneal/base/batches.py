@@ -69,16 +69,12 @@ def in_parts(
     pytree of Array
         Of leading length ``n``.
     """
-    n = len(position)
-    size = _part(n, _numbers(density, position[0])) if n > 1 and _on_cpu() else n
+    n, on_cpu = len(position), jax.default_backend() == "cpu"
+    size = _part(n, _numbers(density, position[0])) if n > 1 and on_cpu else n
     if size == n:
         return function(position)
     found = jax.lax.map(function, position.reshape(n // size, size, -1))
     return jax.tree.map(lambda leaf: leaf.reshape(n, *leaf.shape[2:]), found)
-
-
-def _on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
 
 
 def _part(n: int, numbers: int) -> int:

@@ -47,22 +47,33 @@ def in_single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     return single
 
 
+def read_through(
+    jaxpr: Any,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    line: Callable[[Any, list[Any]], Sequence[Any]],
+) -> list[Any]:
+    """Return the outputs of a program whose lines, with their inputs, a function carries out."""
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(v: Any) -> Any:
+        return v.val if isinstance(v, core.Literal) else values[v]
+
+    for eqn in jaxpr.eqns:
+        found = line(eqn, [read(v) for v in eqn.invars])
+        values.update(zip(eqn.outvars, found, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
 def _repeat(program: core.Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
     """Carry out a program with 32-bit numbers."""
-    values = dict(zip(program.constvars, map(_rounded, constants), strict=True))
-    values.update(zip(program.invars, map(_rounded, arguments), strict=True))
-
-    def read(variable: Any) -> Any:
-        return _rounded(variable.val) if isinstance(variable, core.Literal) else values[variable]
-
-    for operation in program.eqns:
-        found = _carry_out(operation, [read(variable) for variable in operation.invars])
-        values.update(zip(operation.outvars, found, strict=True))
-    return [read(variable) for variable in program.outvars]
+    return [_rounded(x) for x in read_through(program, constants, arguments, _carry_out)]
 
 
-def _carry_out(operation: Any, inputs: list[Any]) -> Sequence[Any]:
+def _carry_out(operation: Any, given: list[Any]) -> Sequence[Any]:
     """Carry out one operation with 32-bit numbers."""
+    inputs = [_rounded(x) for x in given]
     primitive, parameters = operation.primitive, operation.params
     if "callback" in primitive.name:
         wanted = [variable.aval.dtype for variable in operation.invars]

@@ -23,8 +23,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, TypeGuard
 
 from pymc_anneal.annealing.block import Block, BlockResult, BlockStopped, Snapshot
-from pymc_anneal.annealing.loop import final_progress, run_block
-from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.annealing.loop import Monitor, final_progress, run_block
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import NanDensityError, Path, Transition
 from pymc_anneal.base.pickling import SharedPickle

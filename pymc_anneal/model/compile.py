@@ -283,12 +283,6 @@ class CompiledModel:
         return describe_nan(self.model, self.split(position), values, self.freeze)
 
 
-def check_not_model(name: str, value: object) -> None:
-    """Raise `TypeError` if a model was passed by position as another argument."""
-    if isinstance(value, pm.Model | CompiledModel):
-        raise TypeError(f"`{name}` is a {type(value).__name__}: pass a model by name, `model=`.")
-
-
 @double_precision
 def compile_model(model: pm.Model | None = None) -> CompiledModel:
     """Compile a PyMC model for annealing.

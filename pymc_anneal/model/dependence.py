@@ -16,6 +16,8 @@ import numpy as np
 
 from jax.extend import core
 
+from pymc_anneal.base.single_precision import read_through
+
 # Entry by entry: inputs have the shape of the output, or none.
 ENTRY_BY_ENTRY = frozenset(
     """
@@ -61,25 +63,6 @@ def flat_program(
     closed = jax.make_jaxpr(function)(*example)
     line = partial(carry_out, forms={}, keep=keep)
     return jax.make_jaxpr(lambda *x: read_through(closed.jaxpr, closed.consts, x, line))(*example)
-
-
-def read_through(
-    jaxpr: Any,
-    consts: Sequence[Any],
-    args: Sequence[Any],
-    line: Callable[[Any, list[Any]], list[Any]],
-) -> list[Any]:
-    """Return the outputs of a program whose lines, with their inputs, a function carries out."""
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    values.update(zip(jaxpr.invars, args, strict=True))
-
-    def read(v: Any) -> Any:
-        return v.val if isinstance(v, core.Literal) else values[v]
-
-    for eqn in jaxpr.eqns:
-        found = line(eqn, [read(v) for v in eqn.invars])
-        values.update(zip(eqn.outvars, found, strict=True))
-    return [read(v) for v in jaxpr.outvars]
 
 
 def carry_out(

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from jax import lax
 from jax.extend import core
 
-from pymc_anneal.model.dependence import ENTRY_BY_ENTRY, Mask, carry_out, read_through
+from pymc_anneal.base.single_precision import read_through
+from pymc_anneal.model.dependence import ENTRY_BY_ENTRY, Mask, carry_out
 
 
 class _Choice(NamedTuple):

@@ -72,8 +72,9 @@ class NonCentredWalk(LocationScale):
     name = "non_centred_walk"
 
     def forward(self, value: Variable, *inputs: Variable) -> Variable:
-        """Return the increments."""
-        return super().forward(_increments(value), *inputs)
+        """Return the increments: the first value, and differences from the ones before."""
+        steps = pt.concatenate([value[..., :1], pt.diff(value, axis=-1)], axis=-1)
+        return super().forward(steps, *inputs)
 
     def backward(self, value: Variable, *inputs: Variable) -> Variable:
         """Return the values of the walk."""
@@ -85,11 +86,6 @@ class NonCentredWalk(LocationScale):
 
     def _parameters(self, inputs: Sequence[Variable]) -> tuple[Variable, Variable]:
         return increment_parameters(inputs, self._weight.type.shape)
-
-
-def _increments(value: Variable) -> Variable:
-    """Return the first value and the differences of the others from the ones before."""
-    return pt.concatenate([value[..., :1], pt.diff(value, axis=-1)], axis=-1)
 
 
 def increment_parameters(

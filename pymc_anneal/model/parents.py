@@ -5,21 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pymc as pm
 
-from pymc.logprob.transforms import LogTransform
 from pytensor.graph.basic import Variable
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
-from pytensor.scalar import basic as scalar
-from pytensor.tensor.elemwise import DimShuffle
 
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.recent import once_per_model
-from pymc_anneal.model.score_transforms import GammaScore
-from pymc_anneal.model.underflow import scalar_op
-
-# Element-wise operations whose values jump.
-_JUMPS = scalar.LogicalComparison | scalar.Ceil | scalar.Floor | scalar.IntDiv | scalar.Sign
 
 # Sets of PyTensor's rules; without the second an outer product with zeros of `pm.Data` stays.
 _RULES = ("canonicalize", "specialize")
@@ -50,25 +42,6 @@ def likelihood_is_constant(compiled: CompiledModel) -> bool:
     _, likelihood = compiled.freeze(compiled.graphs)
     simplified = rewrite_graph(likelihood, include=_RULES)
     return not set(ancestors([simplified])) & set(compiled.model.value_vars)
-
-
-def likelihood_has_jumps(model: pm.Model) -> bool:
-    """Whether real free variables are compared, or rounded, on their way to the likelihood."""
-    parameters = [v for rv in model.observed_RVs for v in rv.owner.inputs]
-    between = ancestors([*parameters, *model.potentials], blockers=model.free_RVs)
-    jumps = [v for v in between if isinstance(scalar_op(v), _JUMPS)]
-    parents = random_parents(model, [v for v in jumps if not _is_sign_of_scale(model, v)])
-    return any(rv.type.dtype.startswith("float") for rv in parents)
-
-
-def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
-    """Whether a variable is the sign of a positive free one, as where PyMC turns a precision."""
-    if not isinstance(scalar_op(variable), scalar.Sign):
-        return False
-    (of,) = variable.owner.inputs
-    while of.owner is not None and isinstance(of.owner.op, DimShuffle):
-        (of,) = of.owner.inputs
-    return isinstance(model.rvs_to_transforms.get(of), LogTransform | GammaScore)
 
 
 def count_data(compiled: CompiledModel) -> int:

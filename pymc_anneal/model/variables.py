@@ -2,19 +2,44 @@
 
 import math
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_anneal.model.discrete_support import Bounds, find_finite_support
+from pymc.distributions.discrete import DiscreteUniformRV
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import (
+    BernoulliRV,
+    BetaBinomialRV,
+    BinomialRV,
+    CategoricalRV,
+    HyperGeometricRV,
+)
+from pytensor.tensor.random.type import RandomType
+
+from pymc_anneal.model.seeded_draws import compile_python
 
 # Magnitude beyond which cubes overflow. Tails that reach 1e308 are powers of small exponents: with
 # 1e-6 of the mass beyond 1e308, 1 % lies beyond this one, and a batch of draws shows it.
 HUGE = np.float64(1e100)
+
+# Smallest and largest value of each entry of a flattened variable.
+Bounds: TypeAlias = tuple[tuple[int, int], ...]
+
+# Functions of the parameters of a distribution that return its smallest and largest value.
+_BOUNDS: dict[type, Callable[..., tuple[Any, Any]]] = {
+    BernoulliRV: lambda p: (0, 1),
+    BinomialRV: lambda n, p: (0, n),
+    BetaBinomialRV: lambda n, a, b: (0, n),
+    CategoricalRV: lambda p: (0, p.shape[-1] - 1),
+    DiscreteUniformRV: lambda low, high: (low, high),
+    HyperGeometricRV: lambda good, bad, n: (pt.maximum(0, n - bad), pt.minimum(good, n)),
+}
 
 Array = TypeVar("Array", jax.Array, np.ndarray)
 
@@ -62,6 +87,26 @@ def locate_variables(model: pm.Model, draw: Sequence[np.ndarray]) -> tuple[FreeV
         variables.append(FreeVariable(rv.name, shape, start, stop, dtype, discrete, support))
         start = stop
     return tuple(variables)
+
+
+def find_finite_support(rv: Variable, shape: tuple[int, ...]) -> Bounds | None:
+    """Find the smallest and largest value of every entry of a discrete variable; None: unknown.
+
+    They are known if they follow from constants. All other supports count as infinite; the density
+    is zero outside of them.
+    """
+    op = rv.owner.op
+    if type(op) not in _BOUNDS:
+        return None
+    bounds = _BOUNDS[type(op)](*op.dist_params(rv.owner))
+    graphs = [pt.as_tensor_variable(b) for b in bounds]
+    # The number of categories is a shape, which does not depend on random values.
+    random = any(isinstance(a.type, RandomType) for a in ancestors(graphs))
+    if random and not isinstance(op, CategoricalRV):
+        return None
+    ends = compile_python([], graphs)()
+    low, high = (np.broadcast_to(b, shape).ravel().astype(int).tolist() for b in ends)
+    return tuple(zip(low, high, strict=True))
 
 
 def split_values(variables: Sequence[FreeVariable], x: Array) -> list[Array]:

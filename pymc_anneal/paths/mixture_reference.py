@@ -5,24 +5,17 @@
 One component for each mode of the posterior, and components of several tail weights at the same
 mode: the mixture covers what any of them covers, at a cost of at most ``-log w_j`` nats (defensive
 mixtures: Hesterberg 1995; Owen & Zhou 2000).
-
-Draws are independent. Strata (numbers of draws in proportion to the weights) would have a smaller
-error, but not one that can be read off the weights.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pymc_anneal.base.array_namespace import array_namespace, special_functions
+from pymc_anneal.paths.mixed_draws import mixed_draws
 from pymc_anneal.paths.references import Reference
-
-# From a seed and a number n to draws of shape (n, d).
-Sampler: TypeAlias = Callable[[np.random.SeedSequence, int], np.ndarray]
 
 
 @jax.tree_util.register_dataclass
@@ -70,35 +63,3 @@ class MixtureReference:
         each = [c.draw(k, draws) for c, k in zip(self.components, keys, strict=True)]  # type: ignore[attr-defined]
         label = jax.random.choice(key_label, len(each), (draws,), p=jnp.asarray(self.weight))
         return jnp.stack(each)[label, jnp.arange(draws)]
-
-
-def mixed_draws(
-    seed: np.random.SeedSequence,
-    draws: int,
-    weight: jax.Array | np.ndarray,
-    samplers: Sequence[Sampler],
-) -> np.ndarray:
-    """Draw from a mixture.
-
-    Parameters
-    ----------
-    seed : SeedSequence
-        The same seed gives the same draws.
-    draws : int
-        Number of draws ``n``.
-    weight : Array, shape (J,)
-        Shares of the components.
-    samplers : sequence of callable, length J
-        Draw from each component.
-
-    Returns
-    -------
-    ndarray, shape (n, d)
-        Independent rows.
-    """
-    seed_label, *seeds = seed.spawn(1 + len(samplers))
-    rng = np.random.default_rng(seed_label)
-    share = np.asarray(weight)
-    counts = rng.multinomial(draws, share / share.sum())
-    parts = [s(own, int(n)) for s, own, n in zip(samplers, seeds, counts, strict=True) if n]
-    return np.asarray(rng.permutation(np.concatenate(parts)))

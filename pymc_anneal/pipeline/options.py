@@ -70,11 +70,6 @@ def check_reference(reference: ReferenceName | Reference) -> None:
         )
 
 
-def may_be_prior(reference: ReferenceName | Reference) -> bool:
-    """Whether the reference is the prior, or is the prior where nothing else fits."""
-    return isinstance(reference, str) and reference in ("prior", "auto")
-
-
 def check_compatible(reference: ReferenceName | Reference, path: object) -> None:
     """Raise if a path object does not go with the reference.
 
@@ -88,7 +83,8 @@ def check_compatible(reference: ReferenceName | Reference, path: object) -> None
             "`path` is a ReferencePath, which `reference` stands for: pass its reference as "
             "`reference` and leave out `path`."
         )
-    if not may_be_prior(reference) and not isinstance(path, GeometricPath):
+    may_be_prior = isinstance(reference, str) and reference in ("prior", "auto")
+    if not (may_be_prior or isinstance(path, GeometricPath)):
         raise ValueError(
             f"`reference` goes with a path given by name, found a "
             f"{type(path).__name__}; an object passed as `path` has to start from the prior."

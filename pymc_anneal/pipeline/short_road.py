@@ -18,9 +18,9 @@ from pymc_anneal.adaptation.fit_at_tops import fit_at_tops, has_light_tail
 from pymc_anneal.adaptation.fitted_reference import FittedReference, draw_start
 from pymc_anneal.adaptation.pilot import Pilot
 from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.jumps import likelihood_has_jumps
 from pymc_anneal.model.location_scale import location_scale_model
 from pymc_anneal.model.log_concavity import is_log_concave_model
-from pymc_anneal.model.parents import likelihood_has_jumps
 from pymc_anneal.pipeline.fitted_mixture import by_proposals
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
@@ -59,7 +59,7 @@ def is_open(settings: Settings, request: Request) -> bool:
     plain = settings.free_transition and not settings.reject_nan and planned
     # Climbs may not show where a likelihood jumps: levels go with a survey.
     smooth = compiled.derivatives.order == SMOOTH and not compiled.calls
-    smooth = smooth and not likelihood_has_jumps(compiled.model)
+    smooth = smooth and not likelihood_has_jumps(compiled)
     wanted = request.is_surveyed and request.options.reference == "auto"
     return wanted and plain and smooth and settings.audit != "levels"
 

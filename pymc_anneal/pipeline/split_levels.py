@@ -15,7 +15,8 @@ from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.evidence.levels import Levels, Terms, predict_evaluations, split
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
-from pymc_anneal.model.parents import count_data, likelihood_has_jumps
+from pymc_anneal.model.jumps import likelihood_has_jumps
+from pymc_anneal.model.parents import count_data
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun
@@ -40,7 +41,7 @@ def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun
     they may not show one, since it jumps; and where it is predicted to take seconds.
     """
     audit = session.settings.audit
-    smooth = compiled.derivatives.order == SMOOTH and not likelihood_has_jumps(compiled.model)
+    smooth = compiled.derivatives.order == SMOOTH and not likelihood_has_jumps(compiled)
     if audit == "off" or (audit == "auto" and smooth):
         return None
     # Kept in the checkpoint: a resumed run would measure another time for an evaluation.

@@ -35,8 +35,9 @@ from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.execution.blocks import make_blocks
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
+from pymc_anneal.model.misplaced_model import check_not_model
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget

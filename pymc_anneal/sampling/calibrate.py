@@ -34,7 +34,8 @@ from pymc_anneal.evidence.bennett import bar
 from pymc_anneal.evidence.diagnostics import log_weight_variance
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.misplaced_model import check_not_model
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.simulate import check_simulable, simulate, with_data
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition

@@ -28,7 +28,8 @@ from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.execution.checkpoint import Checkpoint
-from pymc_anneal.model.compile import CompiledModel, check_not_model
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.misplaced_model import check_not_model
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition

@@ -8,7 +8,7 @@ import numpy as np
 import pymc_anneal as pma
 
 from pymc_anneal.annealing.block import Block, BlockResult, Snapshot
-from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.annealing.loop import Monitor
 from pymc_anneal.base.contracts import Path
 from pymc_anneal.base.progress import BlockProgress
 from tests.cases import log_gamma_draws, log_gamma_terms

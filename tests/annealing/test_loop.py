@@ -13,8 +13,7 @@ import pymc_anneal as pma
 
 from pymc_anneal.annealing import loop, step
 from pymc_anneal.annealing.block import Block, BlockStopped, Snapshot
-from pymc_anneal.annealing.loop import final_progress, run_block
-from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.annealing.loop import Monitor, final_progress, run_block
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.progress import BlockProgress
 from tests.annealing.log_gamma_blocks import (

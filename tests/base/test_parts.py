@@ -69,7 +69,7 @@ def test_the_host_is_called_once() -> None:
 
 
 def test_on_a_gpu_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "_on_cpu", lambda: False)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert sizes_of_parts(large, 300) == {300}
 
 

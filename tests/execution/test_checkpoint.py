@@ -18,8 +18,7 @@ import pytest
 import pymc_anneal as pma
 
 from pymc_anneal.annealing.block import Block, BlockStopped, Snapshot
-from pymc_anneal.annealing.loop import run_block
-from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.annealing.loop import Monitor, run_block
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.base.replaced_file import locked
 from pymc_anneal.execution import checkpoint, workers

@@ -1,4 +1,4 @@
-"""Whether parameters are compared or rounded on their way to the likelihood."""
+"""Whether the likelihood jumps where parameters are compared or rounded."""
 
 import numpy as np
 import pymc as pm
@@ -7,7 +7,8 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.model.parents import count_data, likelihood_has_jumps
+from pymc_anneal.model.jumps import may_jump
+from pymc_anneal.model.parents import count_data
 
 
 def model(mean, **potential) -> pm.Model:
@@ -20,19 +21,35 @@ def model(mean, **potential) -> pm.Model:
     return built
 
 
+TIME = np.linspace(-1, 1, 3)
+FLAT = np.array([1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize(
     "mean",
     [
-        lambda x: pt.switch(x < 0, x, 0.0),
-        lambda x: pt.where(pt.all(x > 0.5), 1.0, x),
-        pt.floor,
-        lambda x: x * pt.sign(x),
+        lambda x: pt.switch(x < 0, x, 1.0),
+        lambda x: pt.switch(TIME > x[0], x[1], x[2]),
+        lambda x: pt.switch(x > 0.1, x**2, x),
+        lambda x: pt.switch((x > 0) & (x < 1), x, 0.0),
+        lambda x: pt.switch(pt.eq(pt.maximum(x, 0), 0), 5.0, x),
         lambda x: pt.switch(np.arange(3) >= x[0], x, 0.0),
+        lambda x: pt.switch(0 > x, pt.log(-x), 1.0),
+        lambda x: pt.switch(x > 0, pt.log(x), 5 * pt.log(-x)),
+        # Where one entry crosses, the others are where they are, seldom all above.
+        lambda x: pt.where(pt.all(x > 0.5), 1.0, x),
+        lambda x: pt.prod(x > 0) * pt.sum(x**2),
+        pt.floor,
+        pt.round,
+        lambda x: x % 1,
+        lambda x: x * pt.sign(x),
+        lambda x: x.astype("int64"),
+        lambda x: pt.as_tensor(FLAT)[pt.argmax(x)],
     ],
 )
 def test_jumps(mean) -> None:
-    assert likelihood_has_jumps(model(mean))
-    assert likelihood_has_jumps(model(lambda x: x, box=lambda x: mean(x).sum()))
+    assert may_jump(model(mean))
+    assert may_jump(model(lambda x: x, box=lambda x: mean(x).sum()))
 
 
 @pytest.mark.parametrize(
@@ -41,11 +58,45 @@ def test_jumps(mean) -> None:
         lambda x: x,
         lambda x: pt.abs(x) + pt.maximum(x, 0),
         lambda x: pt.switch(np.array([True, False, True]), x, 0.0),
+        lambda x: pt.switch(x < 0, x, 0.0),
+        lambda x: pt.switch(0 < x, x, 0.0),
+        lambda x: pt.switch(x > 1, 2 * x - 1, pt.switch(x > 0, x, 0.0)),
+        lambda x: pt.switch((x > 0) & (x < 1), x * (1 - x), 0.0),
+        lambda x: pt.switch(2 * x[:1] < x[1:], 2 * x[:1], x[1:]).sum() * TIME,
+        lambda x: pt.switch(2 * x[0] < x[1], x[0], x[1] / 2),
+        lambda x: x[0] * (TIME > x[1]) * (TIME - x[1]),
+        lambda x: pt.switch(TIME > x[0], x[1], x[2]) * (TIME - x[0]),
+        # Continuous where both are positive, and zero elsewhere.
+        lambda x: pt.prod(0 < x) * (pt.prod(x) + pt.minimum(x, 0).sum()),
+        lambda x: x[: x.shape[0]],
     ],
 )
 def test_no_jumps(mean) -> None:
     """Supports, as of the scale, are in the densities and are not jumps of the likelihood."""
-    assert not likelihood_has_jumps(model(mean))
+    assert not may_jump(model(mean))
+
+
+def test_forms_of_one_function_are_joined() -> None:
+    """PyMC takes the tails of the normal from other formulas than its middle."""
+    with pm.Model() as built:
+        slope = pm.Normal("slope")
+        eta = slope * np.arange(6)
+        pm.OrderedProbit("y", eta=eta, cutpoints=[-1, 1], observed=[0, 1, 2, 1, 1, 2])
+    assert not may_jump(built)
+
+
+def test_parts_of_a_mixture_are_no_steps() -> None:
+    with pm.Model() as built:
+        parts = [pm.Poisson.dist(pt.exp(pm.Normal("x"))), pm.Poisson.dist(3.0)]
+        pm.Mixture("y", w=[0.5, 0.5], comp_dists=parts, observed=[1, 2])
+    assert not may_jump(built)
+
+
+def test_what_cannot_be_drawn_may_jump() -> None:
+    with pm.Model() as built:
+        x = pm.CustomDist("x", logp=lambda value: -(value**2) / 2)
+        pm.Normal("y", pt.switch(x > 0, x, 0.0), observed=0.0)
+    assert may_jump(built)
 
 
 def test_a_comparison_above_a_parameter_is_of_the_prior() -> None:
@@ -53,7 +104,7 @@ def test_a_comparison_above_a_parameter_is_of_the_prior() -> None:
         k = pm.Normal("k")
         x = pm.Normal("x", pt.switch(k > 0, 1.0, -1.0))
         pm.Normal("y", x, observed=0.0)
-    assert not likelihood_has_jumps(built)
+    assert not may_jump(built)
 
 
 def test_a_precision_is_no_jump() -> None:
@@ -61,11 +112,11 @@ def test_a_precision_is_no_jump() -> None:
     with pm.Model() as built:
         tau = pm.Gamma("tau", 2.0, 1.0)
         pm.Normal("y", 0.0, tau=tau, observed=[0.3, 0.1])
-    assert not likelihood_has_jumps(built)
+    assert not may_jump(built)
     with pm.Model() as built:
         slope = pm.Normal("slope")
         pm.Normal("y", pt.sign(slope), observed=[0.3, 0.1])
-    assert likelihood_has_jumps(built)
+    assert may_jump(built)
 
 
 def test_number_of_data() -> None:

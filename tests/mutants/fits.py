@@ -83,7 +83,7 @@ ROWS: Rows = [
             ("not settings.reject_nan and", ""),
             ("settings.fixed_steps is None", "True"),
             (' and settings.audit != "levels"', ""),
-            ("smooth and not likelihood_has_jumps(compiled.model)", "smooth"),
+            ("smooth and not likelihood_has_jumps(compiled)", "smooth"),
             (' and request.options.reference == "auto"', ""),
             ("found if has_light_tail(fitted) else by_proposals(found, fitted)", "found"),
             ("found if has_light_tail(fitted) else by_proposals(found, fitted)", "by_proposals(found, fitted)"),
@@ -744,7 +744,7 @@ ROWS: Rows = [
         ],
     ),
     (
-        "model/discrete_support",
+        "model/variables",
         "tests/model/test_discrete_support.py::test_supports",
         [
             ("(0, p.shape[-1] - 1)", "(0, p.shape[-1])"),

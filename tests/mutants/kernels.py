@@ -566,12 +566,18 @@ ROWS: Rows = [
         ],
     ),
     (
+        "paths/mixed_draws",
+        "tests/paths/test_mixture_reference.py",
+        [
+            ("rng.permutation(np.concatenate(parts))", "np.concatenate(parts)"),
+            ("rng.multinomial(draws, share / share.sum())", "np.round(draws * share / share.sum()).astype(int)"),
+        ],
+    ),
+    (
         "paths/mixture_reference",
         "tests/paths/test_mixture_reference.py tests/paths/test_draws.py",
         [
-            ("rng.permutation(np.concatenate(parts))", "np.concatenate(parts)"),
             ("xp.log(self.weight)[:, None]", "0 * xp.log(self.weight)[:, None]"),
-            ("rng.multinomial(draws, share / share.sum())", "np.round(draws * share / share.sum()).astype(int)"),
             ("len(each), (draws,), p=jnp.asarray(self.weight))", "len(each), (draws,))"),
         ],
     ),

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.paths.mixture_reference import mixed_draws
+from pymc_anneal.paths.mixed_draws import mixed_draws
 
 WEIGHT = np.array([0.7, 0.3])
 MIXTURE = pma.MixtureReference(

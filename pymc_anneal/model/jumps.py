@@ -1,0 +1,130 @@
+"""Whether parameters are compared or rounded on their way to a likelihood, so that it may jump.
+
+At ``a = b`` the two answers to ``a < b`` lead to different values where the likelihood jumps, and
+to the same ones where a switch joins two forms of one function (the tails of the normal in probit
+models) or two pieces (a hinge). So both answers are put in for one entry, with ``b`` for ``a``
+wherever ``a`` is used, and the values compared.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc.logprob.transforms import LogTransform
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.basic import MergeOptimizer
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar import basic as scalar
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.random.op import RNGConsumerOp
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.type import TensorType
+
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.parents import random_parents
+from pymc_anneal.model.recent import once_per_model
+from pymc_anneal.model.score_transforms import GammaScore
+from pymc_anneal.model.seeded_draws import Compiled, call_seeded, compile_python
+from pymc_anneal.model.underflow import scalar_op
+
+# Element-wise operations that keep reals real, and whose values jump.
+_ROUNDING = scalar.Ceil | scalar.Floor | scalar.IntDiv | scalar.Mod | scalar.Sign | scalar.Trunc
+_HALVES = scalar.RoundHalfAwayFromZero | scalar.RoundHalfToEven
+# Draws of the prior at which answers are compared; what one draw of 50 shows is missed by 0.6 %.
+_DRAWS = 256
+
+
+@once_per_model
+def likelihood_has_jumps(compiled: CompiledModel) -> bool:
+    """Whether the likelihood of a compiled model may jump."""
+    return may_jump(compiled.model)
+
+
+def may_jump(model: pm.Model) -> bool:
+    """Whether real free variables are compared or rounded on their way to a likelihood."""
+    inputs = [v for rv in model.observed_RVs for v in rv.owner.inputs]
+    parameters = [v for v in inputs if isinstance(v.type, TensorType)]
+    outputs = [*parameters, *model.potentials]
+    between = list(ancestors(outputs, blockers=model.free_RVs))
+    suspects = [v for v in between if _is_step(v) and _has_real_parents(model, v)]
+    return any(
+        not (_is_sign_of_scale(model, v) or _joins_at_border(model, outputs, v)) for v in suspects
+    )
+
+
+def _has_real_parents(model: pm.Model, variable: Variable) -> bool:
+    parents = random_parents(model, [variable])
+    return any(rv.type.dtype.startswith("float") for rv in parents)
+
+
+def _is_step(variable: Variable) -> bool:
+    """Whether a variable is a step function of real inputs, by its operation."""
+    node = variable.owner
+    if node is None or isinstance(node.op, Shape | Shape_i | RNGConsumerOp):
+        return False
+    if isinstance(scalar_op(variable), _ROUNDING | _HALVES | scalar.LogicalComparison):
+        return True
+    real = [str(getattr(v.type, "dtype", "")).startswith("float") for v in node.inputs]
+    return any(real) and np.dtype(getattr(variable.type, "dtype", float)).kind in "iub"
+
+
+def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
+    """Whether a variable is the sign of a positive free one, as where PyMC turns a precision."""
+    if not isinstance(scalar_op(variable), scalar.Sign):
+        return False
+    (of,) = variable.owner.inputs
+    while of.owner is not None and isinstance(of.owner.op, DimShuffle):
+        (of,) = of.owner.inputs
+    return isinstance(model.rvs_to_transforms.get(of), LogTransform | GammaScore)
+
+
+def _joins_at_border(model: pm.Model, outputs: Sequence[Variable], comparison: Variable) -> bool:
+    """Whether both answers to a comparison lead to the same outputs where its sides are equal."""
+    if not isinstance(scalar_op(comparison), scalar.LogicalComparison):
+        return False
+    sides = [i for i in (0, 1) if _has_real_parents(model, comparison.owner.inputs[i])]
+    # With equal nodes made one, a side is found wherever it is used.
+    copy = FunctionGraph(outputs=[*outputs, comparison], clone=True)
+    MergeOptimizer().rewrite(copy)
+    *copies, comparison = copy.outputs
+    return any(_agree_at_border(copies, comparison, side) for side in sides)
+
+
+def _agree_at_border(outputs: Sequence[Variable], comparison: Variable, side: int) -> bool:
+    """Compare what both answers lead to, at one entry of each draw, with the sides equal."""
+    moved, other = comparison.owner.inputs[side], comparison.owner.inputs[1 - side]
+    number = pt.lscalar()
+    place = pt.mod(number, comparison.size)
+    chosen = pt.eq(pt.arange(comparison.size).reshape(comparison.shape), place)
+    # A side that is broadcast takes the other's value at the chosen entry.
+    wide = [i for i, one in enumerate(moved.type.broadcastable) if one]
+    border = pt.where(chosen, other, 0).sum(axis=wide, keepdims=True)
+    at_border = pt.where(chosen.any(axis=wide, keepdims=True), border, moved).astype(moved.dtype)
+    inputs = [at_border, other] if side == 0 else [other, at_border]
+    answers = comparison.owner.op(*inputs)
+    try:
+        ends = [
+            clone_replace(outputs, {moved: at_border, comparison: pt.where(chosen, yes, answers)})
+            for yes in (np.True_, np.False_)
+        ]
+        return _are_equal(compile_python([number], [v for end in ends for v in end]))
+    except (AssertionError, NotImplementedError, TypeError, ValueError):
+        return False  # of a graph without such a form or value
+
+
+def _are_equal(draw: Compiled) -> bool:
+    """Whether both halves of what a function draws are equal, and all numbers once."""
+    conclusive = False
+    for i in range(_DRAWS):
+        with np.errstate(all="ignore"):
+            found = call_seeded(draw, np.uint64(i), np.asarray(i))
+        half = len(found) // 2
+        if not all(map(partial(np.allclose, equal_nan=True), found[:half], found[half:])):
+            return False
+        conclusive = conclusive or all(np.isfinite(v).all() for v in found)
+    return conclusive
