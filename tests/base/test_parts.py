@@ -9,7 +9,6 @@ import pytest
 
 import pymc_anneal as pma
 
-from pymc_anneal.base import batches
 from pymc_anneal.base.batches import in_parts
 from pymc_anneal.base.contracts import gradient
 from pymc_anneal.base.double_precision import double_precision

@@ -34,7 +34,7 @@ FLAT = np.array([1.0, 2.0, 3.0])
         lambda x: pt.switch((x > 0) & (x < 1), x, 0.0),
         lambda x: pt.switch(pt.eq(pt.maximum(x, 0), 0), 5.0, x),
         lambda x: pt.switch(np.arange(3) >= x[0], x, 0.0),
-        lambda x: pt.switch(0 > x, pt.log(-x), 1.0),
+        lambda x: pt.switch(pt.gt(0, x), pt.log(-x), 1.0),
         lambda x: pt.switch(x > 0, pt.log(x), 5 * pt.log(-x)),
         # Where one entry crosses, the others are where they are, seldom all above.
         lambda x: pt.where(pt.all(x > 0.5), 1.0, x),
@@ -59,7 +59,7 @@ def test_jumps(mean) -> None:
         lambda x: pt.abs(x) + pt.maximum(x, 0),
         lambda x: pt.switch(np.array([True, False, True]), x, 0.0),
         lambda x: pt.switch(x < 0, x, 0.0),
-        lambda x: pt.switch(0 < x, x, 0.0),
+        lambda x: pt.switch(pt.lt(0, x), x, 0.0),
         lambda x: pt.switch(x > 1, 2 * x - 1, pt.switch(x > 0, x, 0.0)),
         lambda x: pt.switch((x > 0) & (x < 1), x * (1 - x), 0.0),
         lambda x: pt.switch(2 * x[:1] < x[1:], 2 * x[:1], x[1:]).sum() * TIME,
@@ -67,7 +67,7 @@ def test_jumps(mean) -> None:
         lambda x: x[0] * (TIME > x[1]) * (TIME - x[1]),
         lambda x: pt.switch(TIME > x[0], x[1], x[2]) * (TIME - x[0]),
         # Continuous where both are positive, and zero elsewhere.
-        lambda x: pt.prod(0 < x) * (pt.prod(x) + pt.minimum(x, 0).sum()),
+        lambda x: pt.prod(pt.lt(0, x)) * (pt.prod(x) + pt.minimum(x, 0).sum()),
         lambda x: x[: x.shape[0]],
     ],
 )
