@@ -12,6 +12,7 @@ A part of the draws of the first model is fitted to, and not counted (`between/f
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transi
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Settings, Steps
 from pymc_anneal.results.bayes_factor import LogBayesFactor
+from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Least number of particles, over all chains.
@@ -82,6 +84,9 @@ def sample_bayes_factor(
     For models that share most of their parameters: a covariate more or less, another likelihood
     or prior, pooled against hierarchical. Variables are matched by name. A variable that only one
     model has is drawn from its prior in the other one, which does not change the Bayes factor.
+
+    A model without free variables, a point null, has no posterior to start from: both evidences are
+    estimated (its own is exact), and draws are not used.
 
     Parameters
     ----------
@@ -149,6 +154,18 @@ def sample_bayes_factor(
     a, b = as_compiled(model_a), as_compiled(model_b)
     _check_models(a, b)
     seed_draws, seed_choice, seed_run = seed_sequence(random_seed).spawn(3)
+    if not (a.ndim and b.ndim):
+        run = partial(
+            sample_ais,
+            target_mcse=target_mcse,
+            steps=steps,
+            transition=transition,
+            cores=cores,
+            progressbar=progressbar,
+            warnings=False,
+        )
+        results = run(a, random_seed=seed_draws), run(b, random_seed=seed_run)
+        return _finish(log_bayes_factor(*results), (a, b), warnings)
     without_draws = draws_a is None and draws_b is None
     # The path goes from b to a: it starts where draws are given, or else at the smaller model.
     backward = b.ndim < a.ndim if without_draws else draws_a is None
@@ -182,10 +199,17 @@ def sample_bayes_factor(
         ratio = between.one_way() if draws[1] is None else between.both_ways()
     ratio = replace(ratio, mcse=float(np.hypot(ratio.mcse, _error_of_priors(a, b))))
     found = _log_bayes_factor(ratio, 1.0 if backward else -1.0, spent + chosen.evaluations)
-    found = replace(found, models=(_name(a, found.models[0]), _name(b, found.models[1])))
+    return _finish(found, (a, b), warnings)
+
+
+def _finish(
+    found: LogBayesFactor, models: tuple[CompiledModel, CompiledModel], warnings: bool
+) -> LogBayesFactor:
+    """Give a Bayes factor the names of the models, and warn if it is not trusted."""
+    names = [str(m.model.name or default) for m, default in zip(models, found.models, strict=True)]
     if warnings:
         warn_unless_trusted(found.verdict, "log Bayes factor")
-    return found
+    return replace(found, models=(names[0], names[1]))
 
 
 def _error_of_priors(a: CompiledModel, b: CompiledModel) -> float:
@@ -193,11 +217,6 @@ def _error_of_priors(a: CompiledModel, b: CompiledModel) -> float:
     if a.log_prior_mass == b.log_prior_mass:
         return 0.0
     return float(np.hypot(a.log_prior_mass_mcse, b.log_prior_mass_mcse))
-
-
-def _name(compiled: CompiledModel, default: str) -> str:
-    """Return the name that the user gave the model, if there is one."""
-    return str(compiled.model.name or default)
 
 
 def _check_models(a: CompiledModel, b: CompiledModel) -> None:

@@ -98,6 +98,18 @@ class TestExactValue:
         assert found.verdict.trusted
         assert abs(found.log_bayes_factor - EXACT) < 4 * found.mcse
 
+    def test_against_a_point_null(self) -> None:
+        """A model without variables has an exact evidence, and no draws to start from."""
+        with pm.Model(name="null") as null:
+            pm.Normal("y", 0, 1, observed=Y)
+        exact = log_evidence(2) - float(stats.norm.logpdf(Y).sum())
+        found = pma.sample_bayes_factor(SMALL, null, random_seed=1, progressbar=False)
+        assert found.verdict.trusted
+        assert abs(found.log_bayes_factor - exact) < 4 * found.mcse < 0.4
+        assert found.models == ("a", "null")
+        itself = pma.sample_bayes_factor(null, null, random_seed=1, progressbar=False)
+        assert itself.log_bayes_factor == itself.mcse == 0
+
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_unbiased_at_few_steps(steps: int) -> None:
