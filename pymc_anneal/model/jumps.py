@@ -105,8 +105,7 @@ def _agree_at_border(outputs: Sequence[Variable], comparison: Variable, side: in
     wide = [i for i, one in enumerate(moved.type.broadcastable) if one]
     border = pt.where(chosen, other, 0).sum(axis=wide, keepdims=True)
     at_border = pt.where(chosen.any(axis=wide, keepdims=True), border, moved).astype(moved.dtype)
-    inputs = [at_border, other] if side == 0 else [other, at_border]
-    answers = comparison.owner.op(*inputs)
+    answers = clone_replace(comparison, {moved: at_border})
     try:
         ends = [
             clone_replace(outputs, {moved: at_border, comparison: pt.where(chosen, yes, answers)})

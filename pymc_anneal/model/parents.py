@@ -22,9 +22,11 @@ def random_parents(model: pm.Model, graphs: Sequence[Variable]) -> set[Variable]
     return set(ancestors(graphs)) & set(model.free_RVs)
 
 
-def likelihood_has_parents(model: pm.Model) -> bool:
+def likelihood_has_parents(compiled: CompiledModel) -> bool:
     """Whether free variables are in the graph of the likelihood; in that of a point null, none."""
-    return bool(random_parents(model, [*model.observed_RVs, *model.potentials]))
+    model, data = compiled.model, compiled.observed_data()
+    known = [rv for rv in model.observed_RVs if data[rv.name].size]
+    return bool(random_parents(model, [*known, *model.potentials]))
 
 
 @once_per_model
@@ -34,10 +36,9 @@ def likelihood_is_constant(compiled: CompiledModel) -> bool:
 
     Parameters of a null model may be in the graph of its likelihood and drop out of it (``0 * b``,
     ``b - b``, a mask of zeros, a branch that is never taken) once the data are put in and PyTensor
-    has simplified it, in a tenth of a second to one. What no rule simplifies, as the sum of the
-    entries of a simplex, is not claimed to be constant.
+    has simplified it. What no rule simplifies, as the sum of a simplex, is not claimed.
     """
-    if not likelihood_has_parents(compiled.model):
+    if not likelihood_has_parents(compiled):
         return True
     _, likelihood = compiled.freeze(compiled.graphs)
     simplified = rewrite_graph(likelihood, include=_RULES)

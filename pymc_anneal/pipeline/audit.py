@@ -146,7 +146,7 @@ def say_what_was_not_examined(
     one_mode = len(compiled.unimodal_columns) == compiled.ndim or is_log_concave_model(
         compiled.model
     )
-    if one_mode or not likelihood_has_parents(compiled.model):
+    if one_mode or not likelihood_has_parents(compiled):
         return ""
     return _say_of_modes(session, target, fitted, levels) + _say_of_few(hearing)
 

@@ -191,7 +191,7 @@ def say_what_configurations_left_out(
     session: Session, compiled: CompiledModel, found: Configurations | None, log_evidence: float
 ) -> str:
     """Say what the search for configurations has not looked at."""
-    if not likelihood_has_parents(compiled.model):
+    if not likelihood_has_parents(compiled):
         return ""
     missing = explain_no_search(session, compiled)
     if missing:

@@ -56,3 +56,13 @@ def test_the_data_are_those_of_the_compilation() -> None:
     pm.set_data({"slope": 0.0}, model=model)
     assert not likelihood_is_constant(with_slope)
     assert likelihood_is_constant(compile_model(model))
+
+
+def test_data_without_entries() -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Normal("y", x, 1.0, observed=np.zeros(0))
+    assert likelihood_is_constant(compile_model(model))
+    with model:
+        pm.Normal("z", x, 1.0, observed=0.0)
+    assert not likelihood_is_constant(compile_model(model))

@@ -68,6 +68,7 @@ def test_jumps(mean) -> None:
         lambda x: pt.switch(TIME > x[0], x[1], x[2]) * (TIME - x[0]),
         # Continuous where both are positive, and zero elsewhere.
         lambda x: pt.prod(pt.lt(0, x)) * (pt.prod(x) + pt.minimum(x, 0).sum()),
+        lambda x: pt.prod(TIME > x[0]) * (TIME - x[0])[0],
         lambda x: x[: x.shape[0]],
     ],
 )
