@@ -1,9 +1,8 @@
-"""Whether parameters are compared or rounded on their way to a likelihood, so that it may jump.
+"""Whether parameters are compared or rounded on their way to a likelihood: it may have pieces.
 
-At ``a = b`` the two answers to ``a < b`` lead to different values where the likelihood jumps, and
-to the same ones where a switch joins two forms of one function (the tails of the normal in probit
-models) or two pieces (a hinge). So both answers are put in for one entry, with ``b`` for ``a``
-wherever ``a`` is used, and the values compared.
+Between pieces it may jump, and one may be flat, where no climb leads on. Two forms of one function,
+as PyMC's tails and middle of the normal, are no pieces: beside ``a = b`` both answers to ``a < b``
+lead to the same values. So both are put in for one entry, with a bit more than ``b`` for ``a``.
 """
 
 from collections.abc import Sequence
@@ -41,7 +40,7 @@ _DRAWS = 256
 
 @once_per_model
 def likelihood_has_jumps(compiled: CompiledModel) -> bool:
-    """Whether the likelihood of a compiled model may jump."""
+    """Whether the likelihood of a compiled model may have pieces."""
     return may_jump(compiled.model)
 
 
@@ -53,7 +52,7 @@ def may_jump(model: pm.Model) -> bool:
     between = list(ancestors(outputs, blockers=model.free_RVs))
     suspects = [v for v in between if _is_step(v) and _has_real_parents(model, v)]
     return any(
-        not (_is_sign_of_scale(model, v) or _joins_at_border(model, outputs, v)) for v in suspects
+        not (_is_sign_of_scale(model, v) or _joins_forms(model, outputs, v)) for v in suspects
     )
 
 
@@ -83,8 +82,8 @@ def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
     return isinstance(model.rvs_to_transforms.get(of), LogTransform | GammaScore)
 
 
-def _joins_at_border(model: pm.Model, outputs: Sequence[Variable], comparison: Variable) -> bool:
-    """Whether both answers to a comparison lead to the same outputs where its sides are equal."""
+def _joins_forms(model: pm.Model, outputs: Sequence[Variable], comparison: Variable) -> bool:
+    """Whether both answers to a comparison lead to the same outputs beside its border."""
     if not isinstance(scalar_op(comparison), scalar.LogicalComparison):
         return False
     sides = [i for i in (0, 1) if _has_real_parents(model, comparison.owner.inputs[i])]
@@ -95,20 +94,19 @@ def _joins_at_border(model: pm.Model, outputs: Sequence[Variable], comparison: V
     return any(_agree_at_border(copies, comparison, side) for side in sides)
 
 
-def _agree_at_border(outputs: Sequence[Variable], comparison: Variable, side: int) -> bool:
-    """Compare what both answers lead to, at one entry of each draw, with the sides equal."""
-    moved, other = comparison.owner.inputs[side], comparison.owner.inputs[1 - side]
+def _agree_at_border(outputs: Sequence[Variable], asked: Variable, side: int) -> bool:
+    """Compare what both answers lead to, at one entry of each draw, beside its border."""
+    moved, other = asked.owner.inputs[side], asked.owner.inputs[1 - side]
     number = pt.lscalar()
-    place = pt.mod(number, comparison.size)
-    chosen = pt.eq(pt.arange(comparison.size).reshape(comparison.shape), place)
-    # A side that is broadcast takes the other's value at the chosen entry.
+    place = pt.mod(number, asked.size)
+    chosen = pt.eq(pt.arange(asked.size).reshape(asked.shape), place)
+    # The other's value at the chosen entry and a bit more, by which pieces differ, forms do not.
     wide = [i for i, one in enumerate(moved.type.broadcastable) if one]
-    border = pt.where(chosen, other, 0).sum(axis=wide, keepdims=True)
+    border = pt.where(chosen, other + 1e-3, 0).sum(axis=wide, keepdims=True)
     at_border = pt.where(chosen.any(axis=wide, keepdims=True), border, moved).astype(moved.dtype)
-    answers = clone_replace(comparison, {moved: at_border})
     try:
         ends = [
-            clone_replace(outputs, {moved: at_border, comparison: pt.where(chosen, yes, answers)})
+            clone_replace(outputs, {moved: at_border, asked: pt.where(chosen, yes, asked)})
             for yes in (np.True_, np.False_)
         ]
         return _are_equal(compile_python([number], [v for end in ends for v in end]))

@@ -51,6 +51,8 @@ def run_blackjax(
         BlackJAX is not installed, or has no nested sampling.
     NanDensityError
         The log likelihood is NaN at a point.
+    ValueError
+        The likelihood has a plateau, from which the run does not come away.
     """
     nss = import_optional("blackjax", "nss", "blackjax>=1.7")
     seed_start, seed_run, seed_mass = seed.spawn(3)
@@ -61,7 +63,14 @@ def run_blackjax(
     order = np.argsort(points.log_likelihood, kind="stable")
     birth, death = points.birth[order], points.log_likelihood[order]
     rng = np.random.default_rng(seed_mass)
-    found = simulate_shrinkage(death, count_live(birth, death), rng)
+    live = count_live(birth, death)
+    if live.min() < 1:
+        raise ValueError(
+            "BlackJAX's nested sampling needs points of different likelihood, and found a plateau: "
+            f"{np.sum(death == birth)} new points have the likelihood of those that they replace. "
+            "Take more `n_live`, another `sampler`, or sample_ais."
+        )
+    found = simulate_shrinkage(death, live, rng)
     log_z = found.log_evidence + start.log_share
     return NestedRun(
         log_evidence=log_z,

@@ -40,6 +40,8 @@ def run_dynesty(
     ------
     ImportError
         dynesty is not installed.
+    ValueError
+        All live points have the same likelihood.
     """
     sampler_class = import_optional("dynesty", "NestedSampler", "dynesty>=3")
     seed_start, seed_run = seed.spawn(2)
@@ -50,6 +52,11 @@ def run_dynesty(
         seed_start,
         n_live or _N_LIVE,
     )
+    if np.ptp(start.log_likelihood) == 0:
+        raise ValueError(
+            f"dynesty needs live points of different likelihood, and all {len(start.points)} have "
+            f"the log likelihood {start.log_likelihood[0]:.4g}. Take more `n_live`, or sample_ais."
+        )
     sampler = sampler_class(
         lambda u: float(problem.at(u[None])[0]),
         lambda u: u,

@@ -148,7 +148,10 @@ def insertion_ranks(birth: np.ndarray, death: np.ndarray, rng: np.random.Generat
     for threshold in np.unique(birth[np.isfinite(birth)]):
         new = death[birth == threshold]
         live = death[(birth < threshold) & (death > threshold)]
-        ranks.append((np.searchsorted(live, new) + rng.uniform(size=len(new))) / (len(live) + 1))
+        # Among points of the same likelihood any rank is as likely.
+        low, high = (np.searchsorted(live, new, side) for side in ("left", "right"))
+        within = rng.uniform(size=len(new)) * (high - low + 1)
+        ranks.append((low + within) / (len(live) + 1))
     return np.concatenate(ranks) if ranks else np.empty(0)
 
 

@@ -23,6 +23,8 @@ from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.rbm.bernoulli import ArrayT, bernoulli_numpy
 
 _PARAMETERS = "visible_bias", "hidden_bias", "weights"
+# Floating types in which units are drawn; 16 bits hold no uniform number of 2**-32.
+_TYPES = np.float32, np.float64
 
 
 @jax.tree_util.register_pytree_node_class
@@ -37,7 +39,7 @@ class RBM:
     hidden_bias : array_like, shape (n_hidden,)
         ``b``.
     weights : array_like, shape (n_visible, n_hidden)
-        ``W``. Its floating type is the type in which the RBM is annealed.
+        ``W``. If they are ``float32``, the RBM is annealed in this type, else in ``float64``.
 
     Raises
     ------
@@ -56,7 +58,7 @@ class RBM:
 
     def __init__(self, visible_bias: ArrayLike, hidden_bias: ArrayLike, weights: ArrayLike):
         w = np.asarray(weights)
-        dtype = w.dtype if np.issubdtype(w.dtype, np.floating) else np.float64
+        dtype = w.dtype if w.dtype in _TYPES else np.float64
         a, b, w = (np.asarray(x, dtype=dtype) for x in (visible_bias, hidden_bias, w))
         for name, array in zip(_PARAMETERS, (a, b, w), strict=True):
             object.__setattr__(self, name, array)
@@ -241,7 +243,9 @@ class RBM:
             return cls(*(data[name] for name in _PARAMETERS))
 
     def astype(self, dtype: DTypeLike) -> "RBM":
-        """Return the RBM with parameters of another floating type."""
+        """Return the RBM with parameters of another floating type, ``float32`` or ``float64``."""
+        if np.dtype(dtype) not in _TYPES:
+            raise ValueError(f"`dtype` is {np.dtype(dtype)}, expected float32 or float64.")
         leaves, _ = self.tree_flatten()
         return self.tree_unflatten(None, (np.asarray(x, dtype) for x in leaves))
 

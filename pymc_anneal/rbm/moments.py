@@ -72,9 +72,10 @@ def data_moments(model: RBM, data: ArrayLike, weights: ArrayLike | None = None) 
     """
     data = check_rows(data, model.n_visible)
     share = np.ones(len(data)) if weights is None else np.asarray(weights, dtype=float)
-    if share.shape != (len(data),) or not (share >= 0).all() or not share.sum() > 0:
+    if share.shape != (len(data),) or not (share >= 0).all() or not 0 < share.sum() < np.inf:
         raise ValueError(
-            f"`weights` has shape {share.shape}, expected {(len(data),)} numbers >= 0, not all 0."
+            f"`weights` has shape {share.shape}, expected {(len(data),)} numbers >= 0, finite and "
+            "not all 0."
         )
     share = share / share.sum()
     hidden = model.hidden_probability(data)

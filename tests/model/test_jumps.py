@@ -1,4 +1,4 @@
-"""Whether the likelihood jumps where parameters are compared or rounded."""
+"""Whether the likelihood may have pieces where parameters are compared or rounded."""
 
 import numpy as np
 import pymc as pm
@@ -36,6 +36,7 @@ FLAT = np.array([1.0, 2.0, 3.0])
         lambda x: pt.switch(np.arange(3) >= x[0], x, 0.0),
         lambda x: pt.switch(pt.gt(0, x), pt.log(-x), 1.0),
         lambda x: pt.switch(x > 0, pt.log(x), 5 * pt.log(-x)),
+        lambda x: pt.switch(x > 0, pt.log(x - 50), pt.log(x - 60)),
         # Where one entry crosses, the others are where they are, seldom all above.
         lambda x: pt.where(pt.all(x > 0.5), 1.0, x),
         lambda x: pt.prod(x > 0) * pt.sum(x**2),
@@ -55,20 +56,39 @@ def test_jumps(mean) -> None:
 @pytest.mark.parametrize(
     "mean",
     [
+        lambda x: pt.switch(x < 0, x, 0.0),
+        lambda x: pt.switch(pt.lt(0, x), x, 0.0),
+        lambda x: pt.switch((x > 0) & (x < 1), x * (1 - x), 0.0),
+        lambda x: x[0] * (TIME > x[1]) * (TIME - x[1]),
+    ],
+)
+def test_pieces_that_meet(mean) -> None:
+    """One may be flat, where no climb leads to the others."""
+    assert may_jump(model(mean))
+
+
+def above(u):
+    """Return a softplus that overflows far below zero."""
+    return u + pt.log1p(pt.exp(-u))
+
+
+def below(u):
+    """Return a softplus that overflows far above zero."""
+    return pt.log1p(pt.exp(u))
+
+
+@pytest.mark.parametrize(
+    "mean",
+    [
         lambda x: x,
         lambda x: pt.abs(x) + pt.maximum(x, 0),
         lambda x: pt.switch(np.array([True, False, True]), x, 0.0),
-        lambda x: pt.switch(x < 0, x, 0.0),
-        lambda x: pt.switch(pt.lt(0, x), x, 0.0),
-        lambda x: pt.switch(x > 1, 2 * x - 1, pt.switch(x > 0, x, 0.0)),
-        lambda x: pt.switch((x > 0) & (x < 1), x * (1 - x), 0.0),
-        lambda x: pt.switch(2 * x[:1] < x[1:], 2 * x[:1], x[1:]).sum() * TIME,
-        lambda x: pt.switch(2 * x[0] < x[1], x[0], x[1] / 2),
-        lambda x: x[0] * (TIME > x[1]) * (TIME - x[1]),
-        lambda x: pt.switch(TIME > x[0], x[1], x[2]) * (TIME - x[0]),
-        # Continuous where both are positive, and zero elsewhere.
-        lambda x: pt.prod(pt.lt(0, x)) * (pt.prod(x) + pt.minimum(x, 0).sum()),
-        lambda x: pt.prod(TIME > x[0]) * (TIME - x[0])[0],
+        lambda x: pt.switch(2000 * x > 0, above(2000 * x), below(2000 * x)),
+        lambda x: pt.switch(pt.lt(0, 2000 * x), above(2000 * x), below(2000 * x)),
+        lambda x: pt.switch(TIME > x[0], above(3000 * (TIME - x[0])), below(3000 * (TIME - x[0]))),
+        lambda x: pt.switch(
+            2 * x[0] < x[1], above(1000 * (x[1] - x[0] * 2)), below(1000 * (x[1] - x[0] * 2))
+        ),
         lambda x: x[: x.shape[0]],
     ],
 )

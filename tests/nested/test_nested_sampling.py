@@ -138,6 +138,16 @@ def test_insertion_ranks_by_hand() -> None:
     np.testing.assert_allclose(ranks, [1.5 / 3, 2.5 / 3], rtol=1e-12)
 
 
+def test_insertion_ranks_of_a_plateau() -> None:
+    """Among points of the same likelihood any rank is as likely."""
+    birth = np.concatenate([np.full(60, -np.inf), np.full(40, -3.0)])
+    death = np.concatenate([np.full(50, -3.0), np.zeros(50)])
+    rng = np.random.default_rng(1)
+    ranks = np.concatenate([insertion_ranks(birth, death, rng) for _ in range(100)])
+    assert len(ranks) == 4000
+    assert not doubt_ranks(ranks)
+
+
 def test_count_of_live_points() -> None:
     birth = np.array([-np.inf, -np.inf, -np.inf, 1.0, 2.0])
     death = np.array([1.0, 2.0, 3.0, 4.0, 5.0])

@@ -40,6 +40,14 @@ class TestConstruction:
         assert all(x.dtype == np.float32 for x in jax.tree.leaves(single))
         np.testing.assert_array_equal(single.weights, model.weights.astype(np.float32))
 
+    def test_units_are_drawn_in_no_other_type(self) -> None:
+        """Uniform numbers of 16 bits would be NaN, and all units 0."""
+        model = RBM(np.zeros(3), np.zeros(2), np.ones((3, 2), np.float16))
+        assert model.weights.dtype == np.float64
+        for dtype in (np.float16, np.longdouble, int):
+            with pytest.raises(ValueError, match=r"`dtype` is .*, expected float32 or float64"):
+                model.astype(dtype)
+
     def test_is_a_pytree(self) -> None:
         model = random_rbm(3, 2)
         doubled = jax.tree.map(lambda x: 2 * x, model)

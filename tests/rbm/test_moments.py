@@ -51,7 +51,8 @@ class TestMoments:
         assert not np.allclose(flat(data_moments(model, data[[3, 5]])), flat(twice))
 
     @pytest.mark.parametrize(
-        "weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [[1.0, 1.0]], [1.0, 1.0, 1.0]]
+        "weights",
+        [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [[1.0, 1.0]], [1.0] * 3],
     )
     def test_bad_weights_of_data(self, weights) -> None:
         with pytest.raises(ValueError, match=r"`weights` has shape .*, expected \(2,\) numbers"):

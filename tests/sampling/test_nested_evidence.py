@@ -37,6 +37,24 @@ def nested(model, sampler: str, **kwargs):
     return pma.nested_evidence(model, sampler=sampler, **settings)
 
 
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        ("blackjax", "needs points of different likelihood, and found a plateau"),
+        (
+            "dynesty",
+            "needs live points of different likelihood, and all 20 have the log likelihood 0",
+        ),
+    ],
+)
+def test_a_plateau_is_refused(sampler: str, message: str) -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Potential("half", pt.switch(x > 0.5, 0.0, -np.inf))
+    with pytest.raises(ValueError, match=message):
+        nested(model, sampler, n_live=20, runs=2)
+
+
 @pytest.fixture(scope="module")
 def found():
     """A short run of nested slice sampling."""
