@@ -231,10 +231,11 @@ ROWS: Rows = [
     ),
     (
         "nested/nested_sampling",
-        "tests/nested/test_nested_sampling.py::test_insertion_ranks_by_hand tests/nested/test_nested_sampling.py::test_information_by_hand tests/nested/test_nested_sampling.py::TestCombineRuns",
+        "tests/nested/test_nested_sampling.py::test_insertion_ranks_by_hand tests/nested/test_nested_sampling.py::test_insertion_ranks_of_a_plateau tests/nested/test_nested_sampling.py::test_information_by_hand tests/nested/test_nested_sampling.py::TestCombineRuns",
         [
-            ("rng.uniform(size=len(new))) / (len(live) + 1)", "rng.uniform(size=len(new))) / len(live)"),
+            ("(low + within) / (len(live) + 1)", "(low + within) / len(live)"),
             ("(birth < threshold) & (death > threshold)", "death > threshold"),
+            ("within = rng.uniform(size=len(new)) * (high - low + 1)", "within = rng.uniform(size=len(new))"),
             (".sum() - log_evidence)", ".sum())"),
             ("np.sqrt((errors**2).sum()) / len(runs) * widened", "np.sqrt((errors**2).mean()) * widened"),
         ],
