@@ -71,10 +71,15 @@ class Increasing:
     def __call__(self, values: _Values) -> jax.Array:
         """Return the differences of neighbours, shape ``(k - 1,)``."""
         value = values[self.name]
+        if jnp.ndim(value) != 1:
+            raise ValueError(
+                f"'{self.name}' has {jnp.ndim(value)} axes, and `Increasing` orders the entries of "
+                "one: pass a function that returns differences."
+            )
         if self.order is not None:
-            self._check_order(self.order, jnp.size(value))
+            self._check_order(self.order, len(value))
             value = value[np.asarray(self.order)]
-        return jnp.diff(jnp.ravel(value))
+        return jnp.diff(value)
 
     def _check_order(self, order: Sequence[int], size: int) -> None:
         """Raise `ValueError` unless all entries are there, and different: JAX takes others."""
@@ -91,7 +96,7 @@ class Increasing:
         if rv is None or compiled.log_prior_mass != 0 or not has_exchangeable_entries(rv):
             return None
         size = rv.type.shape[0] if rv.ndim == 1 else None
-        if self.order is not None:
+        if self.order is not None and rv.ndim == 1:
             size = len(set(self.order))
         return None if size is None else -math.lgamma(size + 1)
 

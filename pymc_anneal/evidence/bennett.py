@@ -229,4 +229,5 @@ def both_directions(log_forward: np.ndarray, log_reverse: np.ndarray) -> BridgeE
         number.
     """
     terms = bar(log_forward, log_reverse).reverse_terms
-    return bar(log_forward, log_reverse, min(draws_ess(terms), float(log_reverse.size)))
+    # ArviZ knows no effective number of fewer than four draws: NaN, which `fmin` leaves out.
+    return bar(log_forward, log_reverse, float(np.fmin(draws_ess(terms), log_reverse.size)))

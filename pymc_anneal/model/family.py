@@ -22,6 +22,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.base.contracts import LogTerms
+from pymc_anneal.model.cast_data import cast_data
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model, set_own_data
 from pymc_anneal.model.frozen_data import FrozenData
@@ -184,7 +185,7 @@ class ModelFamily:
             raise ValueError(f"Expected values of {sorted(self.names)}, found {sorted(values)}.")
         arrays = []
         for name, present in zip(self.names, self._present(), strict=True):
-            array = np.asarray(values[name], dtype=present.dtype)
+            array = cast_data(name, values[name], present.dtype)
             if array.shape != present.shape:
                 raise ValueError(
                     f"The value of '{name}' has shape {array.shape}, expected {present.shape} as "

@@ -145,7 +145,8 @@ def _columns(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the entries of variables by label, shapes ``(n,)``, and the log likelihoods."""
     posterior = required_group(idata, "posterior", "pymc_anneal.sample_ais")
-    names = list(var_names or [variable.name for variable in compiled.variables])
+    given = [var_names] if isinstance(var_names, str) else var_names
+    names = list(given or [variable.name for variable in compiled.variables])
     missing = [name for name in names if name not in posterior]
     if missing:
         known = sorted(str(name) for name in posterior.data_vars)

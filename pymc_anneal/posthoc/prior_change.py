@@ -21,6 +21,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.traversal import ancestors
 
+from pymc_anneal.model.cast_data import cast_data
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.spatial import drawn_by_density, missing_constant
 from pymc_anneal.model.unconstrained_draws import free_given_data
@@ -159,7 +160,7 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     model = compiled.model
     data = model[name]
     present = compiled.constant_data()[name]
-    value = np.asarray(value, dtype=present.dtype)
+    value = cast_data(name, value, present.dtype)
     if value.shape != present.shape:
         raise ValueError(
             f"The value of '{name}' has shape {value.shape}, expected {present.shape} as in the "

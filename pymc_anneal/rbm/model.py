@@ -247,7 +247,8 @@ class RBM:
         if np.dtype(dtype) not in _TYPES:
             raise ValueError(f"`dtype` is {np.dtype(dtype)}, expected float32 or float64.")
         leaves, _ = self.tree_flatten()
-        return self.tree_unflatten(None, (np.asarray(x, dtype) for x in leaves))
+        with np.errstate(over="ignore"):  # an infinite parameter is refused
+            return RBM(*(np.asarray(x, dtype) for x in leaves))
 
 
 def check_visible(name: str, visible: ArrayLike, n_visible: int) -> np.ndarray:

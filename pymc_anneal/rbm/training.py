@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import log_expit
 
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import Scalar
@@ -271,7 +271,7 @@ def pseudo_log_likelihood(model: RBM, data: ArrayLike, random_seed: RandomSeed =
     flipped = visible.copy()
     flipped[rows, unit] = 1 - flipped[rows, unit]
     odds = model.log_density(visible) - model.log_density(flipped)
-    return float(model.n_visible * np.log(np.maximum(expit(odds), 1e-300)).mean())
+    return float(model.n_visible * log_expit(odds).mean())
 
 
 def _report(rbm: RBM, data: np.ndarray, monitor: Monitor | None) -> dict[str, float]:

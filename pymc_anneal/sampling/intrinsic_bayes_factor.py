@@ -33,6 +33,7 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
+from pymc_anneal.model.cast_data import without_mask
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
@@ -156,7 +157,7 @@ def intrinsic_bayes_factor(
 
 def _count_rows(data: Data) -> int:
     """Return the number of rows of data, which all have the same."""
-    rows = {name: len(np.atleast_1d(np.asarray(values))) for name, values in data.items()}
+    rows = {name: len(np.atleast_1d(without_mask(name, values))) for name, values in data.items()}
     if not rows or len(set(rows.values())) != 1:
         raise ValueError(f"`data` has rows {rows}, expected values by name with equal numbers.")
     return next(iter(rows.values()))

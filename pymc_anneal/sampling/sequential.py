@@ -17,15 +17,17 @@ import pymc as pm
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
+from pymc_anneal.model.cast_data import cast_data, without_mask
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model
 from pymc_anneal.model.family import ModelFamily, check_data_names
+from pymc_anneal.model.posterior_draws import posterior_values
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
 from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
-from pymc_anneal.sampling.update import update
+from pymc_anneal.sampling.update import other_shape, update
 
 # Values of the pm.Data of a model, by name; the rows of all of them grow together.
 Data = Mapping[str, Any]
@@ -105,9 +107,14 @@ def sequential(
 
 def _run(compiled: CompiledModel, before: Any, seed: Any, settings: CallArguments) -> Any:
     """Run a model, with what its draws given fewer data have seen, if there are any."""
-    if before is None or "search_from" in settings:
+    if before is None or "search_from" in settings or _has_grown(before, compiled):
         return sample_ais(compiled, random_seed=seed, **settings)
     return update(before, compiled, random_seed=seed, **settings)
+
+
+def _has_grown(before: Any, compiled: CompiledModel) -> bool:
+    """Whether a variable has more entries than its draws: one for each row of data, for example."""
+    return bool(compiled.ndim and other_shape(posterior_values(before), compiled))
 
 
 def _row(results: Mapping[str, Any], names: tuple[str, str], size: int) -> dict[str, Any]:
@@ -207,7 +214,7 @@ def _factors(
     settings: CallArguments,
 ) -> tuple[list[float], list[float], int]:
     """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
-    parts = [{name: np.asarray(v)[:size] for name, v in values.items()} for values in data]
+    parts = [{name: without_mask(name, v)[:size] for name, v in values.items()} for values in data]
     families = [family_with(models[name], parts[0]) for name in names]
     value, mcse, untrusted = list[float](), list[float](), 0
     for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
@@ -241,7 +248,7 @@ def _join(batches: Sequence[Data]) -> dict[str, np.ndarray]:
     names = set(batches[0])
     if any(set(batch) != names for batch in batches):
         raise ValueError(f"The batches have data of different names, expected {sorted(names)}.")
-    return {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in names}
+    return {n: np.concatenate([without_mask(n, b[n]) for b in batches]) for n in names}
 
 
 def _size(data: Data) -> int:
@@ -258,5 +265,14 @@ def with_data(model: pm.Model, data: Data) -> CompiledModel:
     check_data_names(model, data)
     copy = copy_model(model)
     for name, values in data.items():
-        copy[name].set_value(np.asarray(values, dtype=copy[name].type.dtype))
+        _set_data(copy, name, cast_data(name, values, copy[name].type.dtype))
     return compile_model(copy)
+
+
+def _set_data(model: pm.Model, name: str, values: np.ndarray) -> None:
+    """Give ``pm.Data`` of a model other values, and its dimensions their lengths."""
+    dims = model.named_vars_to_dims.get(name) or ()
+    lengths = dict(zip(dims, values.shape, strict=True)) if dims else {}
+    now = {dim: int(model.dim_lengths[dim].eval()) for dim in lengths if dim is not None}
+    other = {dim: range(lengths[dim]) for dim, length in now.items() if length != lengths[dim]}
+    model.set_data(name, values, coords=other)

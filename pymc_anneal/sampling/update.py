@@ -8,6 +8,7 @@ each the difference of two log evidences. The posterior after one block is where
 one is looked for, beside draws of the prior: a mode that few of these lead to is not lost again.
 """
 
+from collections.abc import Mapping
 from typing import Unpack
 
 import numpy as np
@@ -78,9 +79,21 @@ def update(
     compiled = as_compiled(model)
     if compiled.ndim:
         values = posterior_values(idata)
+        if grown := other_shape(values, compiled):
+            raise ValueError(
+                f"Variable '{grown}' has another shape in the draws than in the model: its length "
+                "grows with the data, and old draws say nothing about new entries. Use sample_ais."
+            )
         count = len(next(iter(values.values())))
         spaced = np.linspace(0, count - 1, min(count, _STARTS)).astype(int)
         starts = {name: value[spaced] for name, value in values.items()}
         compiled.unconstrain(starts)  # raises if they are not of this model
         settings["search_from"] = starts
     return sample_ais(model=compiled, **settings)
+
+
+def other_shape(values: Mapping[str, np.ndarray], compiled: CompiledModel) -> str:
+    """Return the first variable whose draws have another shape than in the model, or ""."""
+    draw = compiled.constrain(compiled.sample_prior(np.random.SeedSequence(0), 1))
+    names = (rv.name for rv in compiled.model.free_RVs if rv.name in values)
+    return next((k for k in names if values[k].shape[1:] != draw[k].shape[1:]), "")

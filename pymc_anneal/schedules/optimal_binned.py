@@ -47,9 +47,9 @@ def optimal_binned_schedule(knots: ArrayLike, costs: ArrayLike, steps: int) -> n
     Theorem 3, eq. 20.
     """
     knots, costs = check_schedule(knots), np.asarray(costs, dtype=np.float64)
-    if costs.shape != (len(knots) - 1,) or not (costs >= 0).all():
+    if costs.shape != (len(knots) - 1,) or not ((costs >= 0) & (costs < np.inf)).all():
         raise ValueError(
-            f"`costs` is {costs}, expected {len(knots) - 1} numbers >= 0, one for each bin."
+            f"`costs` is {costs}, expected {len(knots) - 1} numbers >= 0, finite, one for each bin."
         )
     if check_steps(steps) < len(costs):
         raise ValueError(

@@ -103,6 +103,13 @@ def test_values_that_make_no_sense(names, values, message) -> None:
         family(*names).member(values)
 
 
+def test_integers_stay_those_that_were_given() -> None:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("x", 0, pm.Data("scale", np.array(1))), 1, observed=0.0)
+    with pytest.raises(ValueError, match="'scale' of the model is of type int"):
+        ModelFamily(pma.compile_model(model), ("scale",)).member({"scale": 2.9})
+
+
 def test_a_model_without_free_variables() -> None:
     with pm.Model() as null:
         pm.Normal("y", 0, 1, observed=pm.Data("data", np.zeros(2)))

@@ -153,10 +153,34 @@ ROWS: Rows = [
         ],
     ),
     (
+        "model/cast_data",
+        "tests/model/test_cast_data.py",
+        [
+            ('kind in "iub" and not np.array_equal(cast, given)', 'kind in "iub" and False'),
+            ("if np.ma.is_masked(values):", "if False:"),
+        ],
+    ),
+    (
+        "between/constraints",
+        "tests/sampling/test_constraint_bayes_factor.py::test_an_order_is_that_of_one_axis",
+        [
+            ("if self.order is not None and rv.ndim == 1:", "if self.order is not None:"),
+            ("if jnp.ndim(value) != 1:", "if False:"),
+        ],
+    ),
+    (
+        "rbm/sample_ais",
+        "tests/rbm/test_mean_field.py",
+        [
+            ("if bound > highest + _ROUNDING:", "if bound > highest:"),
+            ("if bound > highest + _ROUNDING:", "if False:"),
+        ],
+    ),
+    (
         "rbm/training",
         "tests/rbm/test_training.py::TestMonitors",
         [
-            ("model.n_visible * np.log(", "np.log("),
+            ("model.n_visible * log_expit(", "log_expit("),
             ("odds = model.log_density(visible) - model.log_density(flipped)", "odds = model.log_density(flipped) - model.log_density(visible)"),
         ],
     ),

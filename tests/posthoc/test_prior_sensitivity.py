@@ -209,6 +209,13 @@ def test_priors_that_make_no_sense(priors, error, message) -> None:
         prior_sensitivity(draws(), priors, model=normal_model())
 
 
+def test_a_scale_is_not_rounded() -> None:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0, pm.Data("scale", np.array(1))), 1, observed=0.0)
+    with pytest.raises(ValueError, match="'scale' of the model is of type int"):
+        prior_sensitivity(draws(), {"scale": [2.9]}, model=model)
+
+
 def test_observed_data_are_no_prior() -> None:
     with pm.Model() as model:
         mu = pm.Normal("mu")

@@ -37,6 +37,16 @@ def test_it_knows_both_phases() -> None:
         assert 0 < gap < 1.0
 
 
+def test_rounding_is_no_missed_phase() -> None:
+    """Of independent units the bound is log Z, and so is each weight of a run that starts there."""
+    for seed in range(8):
+        apart = independent_units(20, 8, seed)
+        run = {"steps": 20, "schedule": "linear", "random_seed": 1, "progressbar": False}
+        found = pma.log_evidence(pma.rbm.sample_ais(apart, 50, reference=apart, **run))
+        assert found.verdict.trusted
+        assert found.log_evidence == pytest.approx(log_partition_function(apart), abs=1e-9)
+
+
 class TestRun:
     @staticmethod
     def run(gain: float):

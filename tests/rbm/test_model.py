@@ -48,6 +48,10 @@ class TestConstruction:
             with pytest.raises(ValueError, match=r"`dtype` is .*, expected float32 or float64"):
                 model.astype(dtype)
 
+    def test_parameters_too_large_for_a_type(self) -> None:
+        with pytest.raises(ValueError, match="`visible_bias` has 1 entries that are NaN or inf"):
+            RBM([1e39], [0.0], [[1.0]]).astype(np.float32)
+
     def test_is_a_pytree(self) -> None:
         model = random_rbm(3, 2)
         doubled = jax.tree.map(lambda x: 2 * x, model)

@@ -72,3 +72,11 @@ def test_large_rbms_are_refused() -> None:
 def test_unknown_directions() -> None:
     with pytest.raises(ValueError, match="`direction` is 'down', expected \"forward\" or"):
         rbm.sample_ais(MODEL, **QUICK, direction="down")
+
+
+def test_fewer_particles_than_an_effective_number_takes() -> None:
+    model = rbm.RBM(np.ones(4), np.ones(3), np.full((4, 3), 0.3))
+    start = [[1, 0, 1, 0], [0, 0, 1, 1]]
+    run = {"chains": 1, "steps": 50, "reverse_from": start, "random_seed": 1, "progressbar": False}
+    found = pma.log_evidence(rbm.sample_ais(model, 3, **run))
+    assert np.isfinite([found.log_evidence, found.mcse]).all()

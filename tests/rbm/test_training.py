@@ -291,6 +291,9 @@ class TestMonitors:
         assert found == pytest.approx(each.mean(), abs=0.05)
         assert abs(found - model.log_likelihood(rows, enumerate_states(model).log_z).mean()) > 0.06
 
+    def test_of_what_a_machine_excludes(self) -> None:
+        assert pseudo_log_likelihood(RBM([800.0], [0.0], [[0.0]]), [[0]]) == -800.0
+
     def test_of_independent_units_it_is_the_likelihood(self) -> None:
         model = RBM(np.full(5, 0.7), np.zeros(2), np.zeros((5, 2)))
         data = np.ones((30, 5))

@@ -244,3 +244,15 @@ class TestRefused:
     def test_a_single_entry(self) -> None:
         with pytest.raises(ValueError, match="no slack"):
             self.find(pma.Increasing("mu", order=[1]))
+
+
+def test_an_order_is_that_of_one_axis() -> None:
+    order = pma.Increasing("x", order=[0, 1])
+    with pytest.raises(ValueError, match="'x' has 2 axes, and .Increasing. orders"):
+        order({"x": np.zeros((2, 2))})
+    with pm.Model() as model:
+        pm.Normal("x", shape=(2, 2))
+    assert order.log_prior_mass(pma.compile_model(model)) is None
+    with pm.Model() as model:
+        pm.Normal("x", shape=3)
+    assert order.log_prior_mass(pma.compile_model(model)) == pytest.approx(-math.log(2))

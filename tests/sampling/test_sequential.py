@@ -78,6 +78,41 @@ def test_errors() -> None:
         pma.design(models, lambda rng, n: {"y": Y[:n]}, 10, draws=0)
 
 
+def test_data_are_those_that_were_given() -> None:
+    """Integers of a placeholder round nothing, and masks are not lost."""
+    with pm.Model() as counted:
+        pm.Normal("obs", pm.Normal("mu"), 1, observed=pm.Data("y", [0]))
+    models = {"effect": counted, "null": normal_mean(False)}
+    masked = np.ma.masked_array(Y[:3], mask=[False, False, True])
+    for data, message in ((Y[:3], "of type int.., which would round"), (masked, "'y' are masked")):
+        with pytest.raises(ValueError, match=message):
+            pma.sequential(models, [{"y": data}], random_seed=1)
+        with pytest.raises(ValueError, match=message):
+            pma.intrinsic_bayes_factor(models, {"y": data}, training=1, random_seed=1)
+
+
+def test_dimensions_and_variables_grow_with_the_data() -> None:
+    """Effects of rows, and a dimension of them: ``y ~ N(mu, 2)`` with the effects integrated."""
+
+    def effects(free: bool) -> pm.Model:
+        with pm.Model(coords={"row": [0]}) as model:
+            y = pm.Data("y", [0.0], dims="row")
+            mu = pm.Normal("mu", 0, 1) if free else 0.0
+            effect = pm.Normal("effect", mu, 1, shape=y.shape[0])
+            pm.Normal("obs", effect, 1, observed=y, dims="row")
+        return model
+
+    batches = [{"y": Y[:3]}, {"y": Y[3:5]}]
+    models = {"effect": effects(True), "null": effects(False)}
+    found = pma.sequential(models, batches, stop=1e9, random_seed=1)
+    covariance = 2 * np.eye(5)
+    normal = [stats.multivariate_normal(np.zeros(5), covariance + free) for free in (1, 0)]
+    factor = normal[0].logpdf(Y[:5]) - normal[1].logpdf(Y[:5])
+    error = found.table["log_bayes_factor"].iloc[-1] - factor
+    assert abs(error) < 4 * found.table["mcse"].iloc[-1]
+    assert models["null"].dim_lengths["row"].eval() == 1
+
+
 @pytest.mark.slow
 def test_each_look_is_exact() -> None:
     models = {"effect": normal_mean(True), "null": normal_mean(False)}

@@ -303,6 +303,7 @@ class TestOptimalBinned:
             ([0.0, 0.5, 1.0], [1.0], 10, "expected 2 numbers >= 0"),
             ([0.0, 0.5, 1.0], [1.0, -1.0], 10, "expected 2 numbers >= 0"),
             ([0.0, 0.5, 1.0], [1.0, np.nan], 10, "expected 2 numbers >= 0"),
+            ([0.0, 0.5, 1.0], [np.inf, 1.0], 10, "expected 2 numbers >= 0, finite"),
             ([0.0, 0.5, 1.0], [1.0, 1.0], 1, "at least one for each of 2 bins"),
             ([0.0, 0.5, 1.0], [1.0, 1.0], 2.5, "`steps` is 2.5"),
             ([0.0, 0.5], [1.0], 5, "ends at 0.5"),
