@@ -47,7 +47,7 @@ class PriorChange:
     draw : Callable
         From a number ``n`` to draws of the free variables from the new prior.
     changed : tuple of str
-        The variables whose priors change, given their parents.
+        The variables whose densities change, given their parents, and potentials that do.
     """
 
     log_new: Callable[[Values], np.ndarray]
@@ -73,8 +73,9 @@ class PriorChange:
         rng = np.random.default_rng(0)  # any: it looks at densities, and counts nothing
         drawn = self.draw(_DRAWS)
         own, beyond = self.log_new(drawn), np.isneginf(self.log_old(drawn))
+        free = [v for v in self.changed if v in drawn]
         for factor in _STRETCHES:
-            place = {**drawn, **_stretched({v: drawn[v] for v in self.changed}, factor, rng)}
+            place = {**drawn, **_stretched({v: drawn[v] for v in free}, factor, rng)}
             reached = self.log_new(place) > own - _NEGLIGIBLE
             beyond |= reached & np.isneginf(self.log_old(place))
         if beyond.any():
@@ -174,7 +175,9 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     others = [*model.potentials, *_missing(model.basic_RVs)]
     terms = [*logp.values(), *clone_replace(others, inputs)]
     old_term = _total([term for term in terms if data in ancestors([term])])
-    changed = (rv.name for rv, value in inputs.items() if data in ancestors([logp[value]]))
+    parts = {rv.name: logp[value] for rv, value in {**inputs, **observed}.items()}
+    parts |= {p.name: term for p, term in zip(model.potentials, others, strict=False)}
+    changed = (name for name, term in parts.items() if data in ancestors([term]))
     new = {data: pt.constant(value)}
     new_term = clone_replace([old_term], new)[0]
     return PriorChange(

@@ -1,5 +1,6 @@
 """Fractional evidences of normal means in closed form, and roots of g-priors."""
 
+import jax
 import numpy as np
 import pymc as pm
 import pytest
@@ -140,3 +141,17 @@ class TestGPrior:
     def test_errors(self, x, g, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             pma.g_prior(x, g)
+
+
+def test_the_power_of_what_pymc_leaves_out() -> None:
+    """A CAR density lacks a constant, which belongs to the likelihood that is raised."""
+    path = np.eye(4, k=1) + np.eye(4, k=-1)
+    with pm.Model() as model:
+        tau = pm.Gamma("tau", 2, 1)
+        pm.CAR("y", mu=np.zeros(4), W=path, alpha=0.5, tau=tau, observed=[0.3, 0.8, 0.1, -0.5])
+    whole = pma.compile_model(model)
+    part = pma.compile_model(raise_likelihood(model, FRACTION))
+    x = np.linspace(-1, 1, 5)[:, None]
+    with jax.enable_x64(True):
+        each = [np.array([float(c.log_terms(v).log_likelihood) for v in x]) for c in (whole, part)]
+    np.testing.assert_allclose(each[1], FRACTION * each[0], rtol=1e-10)

@@ -15,7 +15,7 @@ from pymc_anneal.base.arviz_compat import container
 from pymc_anneal.evidence.mean_ratio import MeanRatio
 from pymc_anneal.evidence.verdict import Verdict
 from pymc_anneal.posthoc.density_at_point import posterior_density_at
-from pymc_anneal.posthoc.prior_change import PriorChange
+from pymc_anneal.posthoc.prior_change import PriorChange, change_data
 from pymc_anneal.posthoc.savage_dickey import Densities
 from pymc_anneal.results.container import dataset
 from pymc_anneal.results.robustness import Robustness
@@ -201,3 +201,16 @@ def test_a_scale_of_several_priors_or_of_none() -> None:
         _check_change(change("a", "b"), "a", "r")
     with pytest.raises(ValueError, match="changes no prior"):
         _check_change(change(), "a", "r")
+
+
+def test_a_scale_of_the_likelihood_too() -> None:
+    """The null would change with it, and its evidence is taken for the same."""
+    with pm.Model() as model:
+        r = pm.Data("r", 1.0)
+        pm.Normal("y", pm.Normal("d", 0, r), r, observed=[0.3, -0.2, 1.0])
+    with pytest.raises(ValueError, match=r"of no other variable: it changes that of \['y'\]"):
+        _check_change(change_data(pma.compile_model(model), "r", 0.8), "d", "r")
+    with model:
+        pm.Potential("p", -r)
+    with pytest.raises(ValueError, match=r"it changes that of \['p', 'y'\]"):
+        _check_change(change_data(pma.compile_model(model), "r", 0.8), "d", "r")
