@@ -7,7 +7,6 @@ may stop the block.
 import time
 
 from collections.abc import Callable
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +33,7 @@ from pymc_anneal.base.seeds import keys_of
 _INTERVAL = 0.2
 
 
-class Monitor(Protocol):
+class Monitor:
     """Observer of a running block, called a few times a second; by default it does nothing."""
 
     def report(self, progress: BlockProgress) -> None:
@@ -48,10 +47,6 @@ class Monitor(Protocol):
     def offer_snapshot(self, take: Callable[[], Snapshot]) -> None:
         """Take a snapshot by calling the function, or leave it; only valid during this call."""
         return None
-
-
-class SilentMonitor(Monitor):
-    """A monitor that shows and saves nothing."""
 
 
 @double_precision
@@ -81,7 +76,7 @@ def run_block(
     NanDensityError
         The log density is NaN at a start position, or at a proposal that is not divergent.
     """
-    monitor = SilentMonitor() if monitor is None else monitor
+    monitor = Monitor() if monitor is None else monitor
     run = _BlockRun(block, resume)
     while run.done < block.steps:
         if monitor.should_stop():

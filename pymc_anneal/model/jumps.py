@@ -51,9 +51,9 @@ def may_jump(model: pm.Model) -> bool:
     outputs = [*parameters, *model.potentials]
     between = list(ancestors(outputs, blockers=model.free_RVs))
     suspects = [v for v in between if _is_step(v) and _has_real_parents(model, v)]
-    return any(
-        not (_is_sign_of_scale(model, v) or _joins_forms(model, outputs, v)) for v in suspects
-    )
+    steps = [v for v in suspects if not _is_sign_of_scale(model, v)]
+    compared = all(isinstance(scalar_op(v), scalar.LogicalComparison) for v in steps)
+    return bool(steps) and not (compared and _join_forms(model, outputs, steps))
 
 
 def _has_real_parents(model: pm.Model, variable: Variable) -> bool:
@@ -82,16 +82,17 @@ def _is_sign_of_scale(model: pm.Model, variable: Variable) -> bool:
     return isinstance(model.rvs_to_transforms.get(of), LogTransform | GammaScore)
 
 
-def _joins_forms(model: pm.Model, outputs: Sequence[Variable], comparison: Variable) -> bool:
-    """Whether both answers to a comparison lead to the same outputs beside its border."""
-    if not isinstance(scalar_op(comparison), scalar.LogicalComparison):
-        return False
-    sides = [i for i in (0, 1) if _has_real_parents(model, comparison.owner.inputs[i])]
+def _join_forms(model: pm.Model, outputs: Sequence[Variable], steps: Sequence[Variable]) -> bool:
+    """Whether both answers to each comparison lead to the same outputs beside its border."""
     # With equal nodes made one, a side is found wherever it is used.
-    copy = FunctionGraph(outputs=[*outputs, comparison], clone=True)
+    copy = FunctionGraph(outputs=[*outputs, *steps], clone=True)
     MergeOptimizer().rewrite(copy)
-    *copies, comparison = copy.outputs
-    return any(_agree_at_border(copies, comparison, side) for side in sides)
+    ends, asked = copy.outputs[: len(outputs)], copy.outputs[len(outputs) :]
+    sides = [[_has_real_parents(model, side) for side in v.owner.inputs] for v in steps]
+    return all(
+        any(_agree_at_border(ends, v, i) for i in (0, 1) if real[i])
+        for v, real in zip(asked, sides, strict=True)
+    )
 
 
 def _agree_at_border(outputs: Sequence[Variable], asked: Variable, side: int) -> bool:

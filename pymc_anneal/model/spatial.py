@@ -130,12 +130,17 @@ def check_connected(rv: Variable) -> None:
 
 def missing_constants(model: pm.Model, rvs: Sequence[Variable]) -> Variable:
     """Return what PyMC's log densities of spatial variables lack, a scalar graph of the values."""
-    found = [term for rv in rvs if (term := missing_constant(rv)) is not None]
+    found = missing_terms(rvs)
     total = pt.as_tensor_variable(0.0) + sum(found)
     return model.replace_rvs_by_values([total])[0].astype("float64") if found else total
 
 
-def missing_constant(rv: Variable) -> Variable | None:
+def missing_terms(rvs: Sequence[Variable]) -> list[Variable]:
+    """Return what PyMC's log densities of spatial variables lack, graphs of their parents."""
+    return [term for rv in rvs if (term := _missing_constant(rv)) is not None]
+
+
+def _missing_constant(rv: Variable) -> Variable | None:
     """Return what PyMC's log density of a variable lacks, a graph of its parents, or None."""
     op, node = rv.owner.op, rv.owner
     if isinstance(op, CARRV):

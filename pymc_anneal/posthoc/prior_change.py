@@ -23,7 +23,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_anneal.model.cast_data import cast_data
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.model.spatial import drawn_by_density, missing_constant
+from pymc_anneal.model.spatial import drawn_by_density, missing_terms
 from pymc_anneal.model.unconstrained_draws import free_given_data
 from pymc_anneal.posthoc.null_point import shape_of
 
@@ -120,7 +120,7 @@ def change_distribution(compiled: CompiledModel, name: str, dist: Any) -> PriorC
     _check_shape(compiled, name, dist)
     new = rv.type()
     terms = conditional_logp({**inputs, dist: new})
-    missing = [clone_replace(_missing([own]), inputs) for own in (rv, dist)]
+    missing = [clone_replace(missing_terms([own]), inputs) for own in (rv, dist)]
     old_term = _total([terms[inputs[rv]], *missing[0]])
     new_term = clone_replace([_total([terms[new], *missing[1]])], {new: inputs[rv]})[0]
     dist = drawn_by_density(dist) or dist
@@ -172,11 +172,12 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
     inputs = _inputs(model)
     observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
     logp = conditional_logp({**inputs, **observed})
-    others = [*model.potentials, *_missing(model.basic_RVs)]
-    terms = [*logp.values(), *clone_replace(others, inputs)]
+    potentials = clone_replace(model.potentials, inputs)
+    others = clone_replace(missing_terms(model.basic_RVs), inputs)
+    terms = [*logp.values(), *potentials, *others]
     old_term = _total([term for term in terms if data in ancestors([term])])
     parts = {rv.name: logp[value] for rv, value in {**inputs, **observed}.items()}
-    parts |= {p.name: term for p, term in zip(model.potentials, others, strict=False)}
+    parts |= {p.name: term for p, term in zip(model.potentials, potentials, strict=True)}
     changed = (name for name, term in parts.items() if data in ancestors([term]))
     new = {data: pt.constant(value)}
     new_term = clone_replace([old_term], new)[0]
@@ -186,11 +187,6 @@ def change_data(compiled: CompiledModel, name: str, value: Any) -> PriorChange:
         _draw_function(compiled, inputs, free_given_data(model, new)),
         tuple(changed),
     )
-
-
-def _missing(rvs: Sequence[Variable]) -> list[Variable]:
-    """Return what PyMC's densities of spatial variables lack."""
-    return [term for rv in rvs if (term := missing_constant(rv)) is not None]
 
 
 def _inputs(model: pm.Model) -> dict[Variable, Variable]:

@@ -21,13 +21,12 @@ from pymc_anneal.model.cast_data import cast_data, without_mask
 from pymc_anneal.model.compile import CompiledModel, compile_model
 from pymc_anneal.model.copy_model import copy_model
 from pymc_anneal.model.family import ModelFamily, check_data_names
-from pymc_anneal.model.posterior_draws import posterior_values
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
 from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
-from pymc_anneal.sampling.update import other_shape, update
+from pymc_anneal.sampling.update import other_shape, spaced_draws
 
 # Values of the pm.Data of a model, by name; the rows of all of them grow together.
 Data = Mapping[str, Any]
@@ -107,14 +106,12 @@ def sequential(
 
 def _run(compiled: CompiledModel, before: Any, seed: Any, settings: CallArguments) -> Any:
     """Run a model, with what its draws given fewer data have seen, if there are any."""
-    if before is None or "search_from" in settings or _has_grown(before, compiled):
-        return sample_ais(compiled, random_seed=seed, **settings)
-    return update(before, compiled, random_seed=seed, **settings)
-
-
-def _has_grown(before: Any, compiled: CompiledModel) -> bool:
-    """Whether a variable has more entries than its draws: one for each row of data, for example."""
-    return bool(compiled.ndim and other_shape(posterior_values(before), compiled))
+    if before is not None and compiled.ndim and "search_from" not in settings:
+        starts = spaced_draws(before)
+        # A variable may have an entry for each row of the data.
+        if not other_shape(starts, compiled):
+            settings = {**settings, "search_from": starts}
+    return sample_ais(compiled, random_seed=seed, **settings)
 
 
 def _row(results: Mapping[str, Any], names: tuple[str, str], size: int) -> dict[str, Any]:
@@ -271,8 +268,6 @@ def with_data(model: pm.Model, data: Data) -> CompiledModel:
 
 def _set_data(model: pm.Model, name: str, values: np.ndarray) -> None:
     """Give ``pm.Data`` of a model other values, and its dimensions their lengths."""
-    dims = model.named_vars_to_dims.get(name) or ()
-    lengths = dict(zip(dims, values.shape, strict=True)) if dims else {}
-    now = {dim: int(model.dim_lengths[dim].eval()) for dim in lengths if dim is not None}
-    other = {dim: range(lengths[dim]) for dim, length in now.items() if length != lengths[dim]}
-    model.set_data(name, values, coords=other)
+    before = model[name].get_value(borrow=True).shape
+    lengths = zip(model.named_vars_to_dims.get(name) or (), before, values.shape, strict=False)
+    model.set_data(name, values, coords={d: range(new) for d, old, new in lengths if old != new})

@@ -78,18 +78,23 @@ def update(
         raise TypeError("`search_from` are the old draws: use sample_ais to choose others.")
     compiled = as_compiled(model)
     if compiled.ndim:
-        values = posterior_values(idata)
-        if grown := other_shape(values, compiled):
+        starts = spaced_draws(idata)
+        if grown := other_shape(starts, compiled):
             raise ValueError(
                 f"Variable '{grown}' has another shape in the draws than in the model: its length "
                 "grows with the data, and old draws say nothing about new entries. Use sample_ais."
             )
-        count = len(next(iter(values.values())))
-        spaced = np.linspace(0, count - 1, min(count, _STARTS)).astype(int)
-        starts = {name: value[spaced] for name, value in values.items()}
         compiled.unconstrain(starts)  # raises if they are not of this model
         settings["search_from"] = starts
     return sample_ais(model=compiled, **settings)
+
+
+def spaced_draws(idata: Container) -> dict[str, np.ndarray]:
+    """Return the old draws from which modes are looked for, shapes ``(n, ...)``, by variable."""
+    values = posterior_values(idata)
+    count = len(next(iter(values.values())))
+    spaced = np.linspace(0, count - 1, min(count, _STARTS)).astype(int)
+    return {name: value[spaced] for name, value in values.items()}
 
 
 def other_shape(values: Mapping[str, np.ndarray], compiled: CompiledModel) -> str:

@@ -59,7 +59,7 @@ ROWS: Rows = [
             ("scalar.Ceil | scalar.Floor", "scalar.Ceil"),
             ("scalar.RoundHalfAwayFromZero | scalar.RoundHalfToEven", "scalar.RoundHalfAwayFromZero"),
             ("[*parameters, *model.potentials]", "parameters"),
-            ("any(_agree_at_border(copies, comparison, side) for side in sides)", "_agree_at_border(copies, comparison, sides[0])"),
+            ("any(_agree_at_border(ends, v, i) for i in (0, 1) if real[i])", "_agree_at_border(ends, v, real.index(True))"),
             ("MergeOptimizer().rewrite(copy)", "pass"),
             ("0).sum(axis=wide, keepdims=True)", "0).max(axis=wide, keepdims=True)"),
             ("pt.where(chosen, yes, asked)", "yes"),

@@ -212,10 +212,14 @@ ROWS: Rows = [
     ),
     (
         "model/power_of_likelihood",
-        "tests/sampling/test_fractional_evidence.py::test_a_power_of_the_likelihood",
+        "tests/sampling/test_fractional_evidence.py",
         [
             ("(power - 1) * total", "power * total"),
-            ("(*terms, *copy.potentials)", "terms"),
+            (
+                "*missing_terms(copy.observed_RVs), *copy.potentials]",
+                "*missing_terms(copy.observed_RVs)]",
+            ),
+            ("[*missing_terms(copy.observed_RVs), ", "["),
             ("pt.switch(pt.isinf(total), -pt.inf, (power - 1) * total)", "(power - 1) * total"),
         ],
     ),

@@ -210,6 +210,11 @@ def test_a_scale_of_the_likelihood_too() -> None:
         pm.Normal("y", pm.Normal("d", 0, r), r, observed=[0.3, -0.2, 1.0])
     with pytest.raises(ValueError, match=r"of no other variable: it changes that of \['y'\]"):
         _check_change(change_data(pma.compile_model(model), "r", 0.8), "d", "r")
+    with pm.Model() as apart:
+        effect = pm.Normal("d", 0, pm.Data("r", 1.0))
+        pm.Potential("soft", -(effect**2))
+        pm.Normal("y", effect, 1, observed=0.3)
+    assert change_data(pma.compile_model(apart), "r", 0.8).changed == ("d",)
     with model:
         pm.Potential("p", -r)
     with pytest.raises(ValueError, match=r"it changes that of \['p', 'y'\]"):
