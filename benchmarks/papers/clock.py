@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymc_anneal.annealing.block import Block, Snapshot
-from pymc_anneal.annealing.monitor import Monitor
+from pymc_anneal.annealing.loop import Monitor
 from pymc_anneal.base.progress import BlockProgress
 from pymc_anneal.execution.workers import count_processors
 

@@ -205,14 +205,10 @@ def _is_missing(rv: Variable) -> bool:
     return isinstance(rv.owner.op, PartialObservedRV) and rv.owner.op.ndim_supp > 0
 
 
-def _observed_part(model: pm.Model, missing: Variable) -> Variable:
-    return next(rv for rv in model.observed_RVs if rv.owner is missing.owner)
-
-
 def _check(model: pm.Model, missing: Variable) -> None:
     """Raise unless the missing values can be integrated out."""
     dist, mask = missing.owner.inputs
-    observed = _observed_part(model, missing)
+    observed = next(rv for rv in model.observed_RVs if rv.owner is missing.owner)
     others = [rv for rv in model.basic_RVs if rv.owner is not missing.owner]
     inputs = [v for rv in others for v in rv.owner.inputs]
     if dist in ancestors([*inputs, *model.potentials]):

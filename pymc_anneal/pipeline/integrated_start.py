@@ -65,8 +65,7 @@ def _start(session: Session, request: Request) -> Start | None:
         return None
     target, before = replace(request.target, compiled=compiled), request.target.compiled.ndim
     session, request = replace(session, target=target), replace(request, target=target)
-    few_are_left = compiled.ndim <= max(_MOST_LEFT, _SHARE_LEFT * before)
-    offers = (*_OFFERS, start_from_survey) if few_are_left else _OFFERS
+    offers = (*_OFFERS, start_from_survey) if few_are_left(compiled.ndim, before) else _OFFERS
     starts = (offer(session, request) for offer in offers)
     return next((start for start in starts if start is not None), None)
 
@@ -74,3 +73,8 @@ def _start(session: Session, request: Request) -> Start | None:
 def _evaluate(model: CompiledModel, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log densities and gradients by the program with which the short road climbs."""
     return TargetDensity(GeometricPath(model.log_terms), COSTLY_BATCH).value_and_gradient(position)
+
+
+def few_are_left(left: int, before: int) -> bool:
+    """Whether a model has so few variables left that a survey of them is worth it."""
+    return left <= max(_MOST_LEFT, _SHARE_LEFT * before)
