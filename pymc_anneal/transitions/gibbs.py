@@ -35,6 +35,7 @@ from pymc_anneal.transitions.by_class import (
 )
 from pymc_anneal.transitions.metropolis import (
     Sweep,
+    cycled,
     flag_nan,
     outside_support,
     sweep,
@@ -55,7 +56,7 @@ class Gibbs(Sweep):
     coordinates : sequence of int
         Coordinates of the position that move, in this order.
     support : sequence of (int, int)
-        Smallest and largest value of each of them.
+        Smallest and largest value of each of them; a particle with another one stays.
     backward : bool
         Whether to sweep in the opposite order.
     separate : Separate, optional
@@ -114,7 +115,7 @@ class Gibbs(Sweep):
         def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
             j = coordinates[i]
             # The support in cyclic order from the current value, whose density is known.
-            values = low[i] + jnp.mod(state.position[:, j] - low[i] + shift, size[i])
+            values = cycled(state.position[:, j], low[i], size[i], shift)
             others = _map_batches(
                 lambda v: path.evaluate(with_coordinate(state.position, j, v)), values[1:]
             )
@@ -152,10 +153,10 @@ class Gibbs(Sweep):
         def move(key: jax.Array, state: KernelState, i: jax.Array) -> tuple[KernelState, StepInfo]:
             member, present, terms, place = (part[i] for part in classes)
             low, size = lows[member], sizes[member]
-            start = state.position[:, columns[member]] - low
+            start = state.position[:, columns[member]]
 
             def shifted(by: jax.Array) -> jax.Array:
-                return replaced(state.position, place, low + jnp.mod(start + by, size))
+                return replaced(state.position, place, cycled(start, low, size, by))
 
             def density(by: jax.Array) -> tuple[jax.Array, jax.Array]:
                 return log_density_of_members(separate, path, shifted(by), terms, beta)

@@ -38,6 +38,7 @@ from pymc_anneal.base.contracts import (
 from pymc_anneal.base.small_factors import factor, inverse_factor
 from pymc_anneal.transitions.metropolis import (
     accept_reject,
+    cycled,
     merge_columns,
     nan_without_divergence,
     outside_support,
@@ -58,7 +59,7 @@ class JointFlip(Transition):
     coordinates : sequence of int
         Discrete coordinates of the position.
     support : sequence of (int, int)
-        Smallest and largest value of each of them, at least two values.
+        Smallest and largest value of each of them, at least two values; others stay.
     redrawn : sequence of int
         Real coordinates that are drawn anew, in increasing order; by default none.
     n_steps : int, optional
@@ -161,9 +162,7 @@ class JointFlip(Transition):
         for index, u in zip((first, second), uniform, strict=True):
             here = columns == coordinates[index][:, None]
             shift = 1 + jnp.floor(u * (size[index] - 1))
-            value = low[index] + jnp.mod(
-                (position * here).sum(axis=1) - low[index] + shift, size[index]
-            )
+            value = cycled((position * here).sum(axis=1), low[index], size[index], shift)
             changed = jnp.where(here, value[:, None], changed)
         return changed
 

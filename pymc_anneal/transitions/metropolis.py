@@ -62,6 +62,16 @@ class Sweep(Transition, Protocol):
         return self.with_parameters({"backward": not self.backward})
 
 
+def cycled(value: jax.Array, low: jax.Array, size: jax.Array, shift: jax.Array) -> jax.Array:
+    """Return the value ``shift`` places on among ``size`` in a circle, from ``low`` on.
+
+    One outside of them stays: it would not be found from within.
+    """
+    place = value - low
+    inside = (place >= 0) & (place < size)
+    return value + jnp.where(inside, jnp.mod(place + shift, size) - place, 0)
+
+
 def apply_scale(scale: jax.Array, z: jax.Array) -> jax.Array:
     """Return ``S z`` for every row of ``z``, shape ``(n, d)``."""
     return z @ scale.T if jnp.ndim(scale) == 2 else z * scale

@@ -172,7 +172,7 @@ ROWS: Rows = [
         "transitions/gibbs",
         "tests/transitions/test_gibbs.py tests/transitions/test_discrete_invariance.py",
         [
-            ("jnp.mod(state.position[:, j] - low[i] + shift, size[i])", "jnp.mod(state.position[:, j] + shift, size[i])"),
+            ("cycled(state.position[:, j], low[i], size[i], shift)", "cycled(state.position[:, j], 0, size[i], shift)"),
             (
                 "jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=0)\n            particle",
                 "jnp.argmax(logits, axis=0)\n            particle",

@@ -118,6 +118,10 @@ def test_a_sweep_by_class_is_invariant(backward: bool) -> None:
     assert chain_is_invariant(chain_kernel(chain()[1], backward=backward))
 
 
+def test_a_sweep_of_some_values_is_invariant() -> None:
+    assert chain_is_invariant(replace(chain_kernel(chain()[1]), support=[(0, 1)] * 6))
+
+
 def test_a_walk_by_class_is_invariant() -> None:
     assert counts()[1].colour.max() == 0
     assert counts_are_invariant(counts_kernel(counts()[1]))
