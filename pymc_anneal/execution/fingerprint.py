@@ -6,9 +6,12 @@ variables and data, by the text of its graph, and by its log densities at a few 
 
 import hashlib
 import platform
+import re
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -24,6 +27,12 @@ from pymc_anneal.model.compile import CompiledModel
 
 # Number of prior draws at which a model is evaluated.
 _DRAWS = 4
+# Packages whose functions and objects their names describe, in the versions of the run.
+_KNOWN = {"builtins", "jax", "jaxlib", "numpy", "pymc", "pymc_anneal", "pytensor", "scipy"}
+# Global values of a function that are followed.
+_FOLLOWED = (
+    FunctionType | partial | np.ndarray | jax.Array | int | float | str | list | tuple | dict
+)
 
 
 def describe_model(compiled: CompiledModel) -> dict[str, str]:
@@ -36,7 +45,8 @@ def describe_model(compiled: CompiledModel) -> dict[str, str]:
     return {
         "variables": ", ".join(f"{v.name} {v.shape}" for v in compiled.variables),
         **{f"data of '{name}'": describe(np.asarray(value)) for name, value in data.items()},
-        "graph of the model": _short(graph.encode()),
+        # An Op that holds a function shows its place in memory.
+        "graph of the model": _short(re.sub(" at 0x[0-9a-f]+", "", graph).encode()),
         "prior draws": describe(draws),
         "log prior at prior draws": describe(np.asarray(terms.log_prior)),
         "log likelihood at prior draws": describe(np.asarray(terms.log_likelihood)),
@@ -62,25 +72,70 @@ def describe_versions() -> dict[str, str]:
     }
 
 
-def describe(value: Any) -> str:
-    """Describe a setting by its values, a function by its name.
+def describe(value: Any, known: dict[int, tuple[Any, str]] | None = None) -> str:
+    """Describe a setting by its values, a function by its code and the values that it uses.
 
-    Two functions of the same name in the same module are not told apart.
+    `known` has what was described before, by identity; an object inside of itself is three dots.
     """
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = value, "..."
+        known[id(value)] = value, _text_of(value, partial(describe, known=known))
+    return known[id(value)][1]
+
+
+def _text_of(value: Any, inner: Callable[[Any], str]) -> str:
     if isinstance(value, np.ndarray | jax.Array):
         array = np.ascontiguousarray(value)
         return f"array {array.dtype} {array.shape} {_short(array.tobytes())}"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {inner(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(describe, value)) + "]"
+        return "[" + ", ".join(map(inner, value)) + "]"
+    if isinstance(value, set | frozenset):
+        return "{" + ", ".join(sorted(map(inner, value))) + "}"
     if is_dataclass(value) and not isinstance(value, type):
-        inner = ", ".join(f"{f.name}={describe(getattr(value, f.name))}" for f in fields(value))
-        return f"{type(value).__name__}({inner})"
+        text = ", ".join(f"{f.name}={inner(getattr(value, f.name))}" for f in fields(value))
+        return f"{type(value).__name__}({text})"
     if isinstance(value, str | int | float | bool | None | np.generic):
         return repr(value)
+    if isinstance(value, partial):
+        return f"partial({inner([value.func, value.args, value.keywords])})"
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
-    return f"{getattr(value, '__module__', '')}.{name}"
+    module = getattr(value, "__module__", None) or ""
+    parts = [] if module.partition(".")[0] in _KNOWN else [inner(v) for v in _parts(value)]
+    return f"{module}.{name}" + (f" {_short(' '.join(parts).encode())}" if parts else "")
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield what a function computes with, or what an object holds."""
+    if isinstance(value, MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, FunctionType):
+        names, text = _instructions(value.__code__)
+        yield from (text, value.__defaults__, value.__kwdefaults__)
+        yield from (c.cell_contents for c in value.__closure__ or () if c != CellType())
+        yield from (v for v in map(value.__globals__.get, names) if isinstance(v, _FOLLOWED))
+    elif isinstance(value, type):
+        yield from ()
+    else:
+        yield getattr(value, "__wrapped__", None)  # what `jax.jit` compiles
+        yield getattr(value, "__dict__", None)
+
+
+def _instructions(code: CodeType) -> tuple[list[str], str]:
+    """Return the global names and the instructions of a function and of those inside of it."""
+    names, texts = list(code.co_names), [code.co_code.hex()]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            own, text = _instructions(constant)
+            names += own
+        else:  # the order of a set is that of the process
+            text = repr(
+                sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
+            )
+        texts.append(text)
+    return names, " ".join([*code.co_names, *texts])
 
 
 def _short(content: bytes) -> str:

@@ -66,7 +66,7 @@ class Stages:
         Pilot, plan and counted run.
     reverse : Reverse or None
     interrupted : bool
-        Whether the reverse run was stopped, before or after its first block.
+        Whether the reverse run was stopped, before or after its first block, or the audit.
     modes : Dataset or None
         Table of the modes of the posterior; None if they were not looked for.
     audited : FittedReference or None
@@ -134,7 +134,12 @@ def _run_model(session: Session, target: ModelTarget, options: Options) -> Stage
         back = options.reverse_from
         stages = run_candidate(session, paths.chosen, transition, start.choice, paths, back)
         stages = replace(stages, configurations=found)
-        return stages if stages.forward.run.interrupted else _audited(session, target, stages)
+        if stages.forward.run.interrupted:
+            return stages
+        try:
+            return _audited(session, target, stages)
+        except KeyboardInterrupt:
+            return replace(stages, interrupted=True)
 
 
 def _audited(session: Session, target: ModelTarget, stages: Stages) -> Stages:

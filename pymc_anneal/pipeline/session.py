@@ -310,12 +310,12 @@ def open_session(
             stack.enter_context(locked(Path(as_checkpoint(checkpoint).path)))
             words = _fingerprint(target, settings, choices or {})
             log, seed = open_stage_log(checkpoint, words, seed, random_seed is not None)
+        stack.callback(log.save)
         stack.enter_context(_explaining_interrupt(checkpoint is not None))
         display = stack.enter_context(ProgressDisplay(progressbar))
         stack.enter_context(compilation_cache())
         stack.enter_context(explaining_nan(target))
         yield Session(target, settings, display, Seeds.spawn(seed), executor, log)
-        log.save()
 
 
 @contextmanager
