@@ -30,9 +30,7 @@ _DRAWS = 4
 # Packages whose functions and objects their names describe, in the versions of the run.
 _KNOWN = {"builtins", "jax", "jaxlib", "numpy", "pymc", "pymc_anneal", "pytensor", "scipy"}
 # Global values of a function that are followed.
-_FOLLOWED = (
-    FunctionType | partial | np.ndarray | jax.Array | int | float | str | list | tuple | dict
-)
+_FOLLOWED: tuple[type, ...] = (FunctionType, partial, np.ndarray, jax.Array, int, float, str, list)
 
 
 def describe_model(compiled: CompiledModel) -> dict[str, str]:

@@ -25,6 +25,7 @@ from pymc_anneal.model.derivatives import NO_GRADIENT, SMOOTH, Derivatives
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.model.separate_terms import SeparateTerms, separate_terms
 from pymc_anneal.model.variables import FreeVariable
+from pymc_anneal.pipeline.check_transition import check_transition
 from pymc_anneal.transitions.composition import Composition
 from pymc_anneal.transitions.discrete_walk import DiscreteRandomWalk
 from pymc_anneal.transitions.gibbs import Gibbs
@@ -117,7 +118,7 @@ def choose_transition(
     TypeError
         A kernel does not move the discrete variables, or moves them as real numbers.
     ValueError
-        The name is unknown.
+        The name is unknown, or coordinates or parameters of a kernel make no sense.
     NotImplementedError
         The kernel needs gradients, and a part of the model has none.
 
@@ -131,8 +132,7 @@ def choose_transition(
         if transition == "auto" and _lacks_gradient(compiled):
             _warn_of_random_walk(compiled)
         return default_transition(kernel, model=compiled)
-    for variable in compiled.discrete:
-        _check_moves(kernel, variable)
+    check_transition(kernel, compiled, sorted(TRANSITIONS))
     return kernel
 
 
@@ -199,31 +199,6 @@ def _warn_of_random_walk(compiled: CompiledModel) -> None:
         "`transition='random_walk'` takes it without this warning.",
         stacklevel=levels_to_caller(),
     )
-
-
-def _check_moves(kernel: Transition, variable: FreeVariable) -> None:
-    """Raise unless every coordinate of a discrete variable is moved, as whole numbers."""
-    own = set(range(variable.start, variable.stop))
-    real = [part for part in kernel.parts if _moves_as_real(part, own)]
-    moved = {j for part in kernel.parts for j in part.moved_coordinates or ()}
-    if not real and own <= moved:
-        return
-    name, fault = (
-        (real[0].name, "moves real numbers") if real else (kernel.name, "does not move it")
-    )
-    raise TypeError(
-        f"Variable '{variable.name}' is discrete, and transition {name} {fault}. Name the "
-        f"transition (one of {sorted(TRANSITIONS)}) to have the discrete variables moved "
-        "beside it, or pass default_transition(kernel, model=model)."
-    )
-
-
-def _moves_as_real(part: Transition, coordinates: set[int]) -> bool:
-    """Whether a kernel would move some of the coordinates off the whole numbers."""
-    if part.moves_integers:
-        return False
-    moved = part.moved_coordinates
-    return moved is None or not coordinates.isdisjoint(moved)
 
 
 def _has_few_values(variable: FreeVariable) -> bool:

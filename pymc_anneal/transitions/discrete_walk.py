@@ -7,6 +7,8 @@ outside the prior's support have density zero and are rejected. ``n_steps`` swee
 transition. As for :class:`Gibbs`, the reversal of a sweep is the sweep in the opposite order.
 """
 
+import operator
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -68,7 +70,7 @@ class DiscreteRandomWalk(Sweep):
     separate: Separate | None = field(default=None, metadata={"static": True}, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
+        object.__setattr__(self, "coordinates", tuple(map(operator.index, self.coordinates)))
 
     @property
     def tuning(self) -> Tuning:

@@ -17,6 +17,8 @@ Sweeps mix slowly if variables are strongly coupled: a block of aligned spins, o
 whole cluster, would have to pass through improbable states.
 """
 
+import operator
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -76,7 +78,7 @@ class Gibbs(Sweep):
 
     def __post_init__(self) -> None:
         # Tuples of numbers, which JAX can hash.
-        object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
+        object.__setattr__(self, "coordinates", tuple(map(operator.index, self.coordinates)))
         support = tuple((int(low), int(high)) for low, high in self.support)
         object.__setattr__(self, "support", support)
         if len(self.support) != len(self.coordinates):

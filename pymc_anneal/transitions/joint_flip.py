@@ -17,6 +17,8 @@ which neither a change of one nor one at the present coefficients would be accep
 not positive definite, forth or back, the particle stays.
 """
 
+import operator
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -85,10 +87,10 @@ class JointFlip(Transition):
 
     def __post_init__(self) -> None:
         # Tuples of numbers, which JAX can hash.
-        object.__setattr__(self, "coordinates", tuple(int(j) for j in self.coordinates))
+        object.__setattr__(self, "coordinates", tuple(map(operator.index, self.coordinates)))
         support = tuple((int(low), int(high)) for low, high in self.support)
         object.__setattr__(self, "support", support)
-        object.__setattr__(self, "redrawn", tuple(sorted(int(j) for j in self.redrawn)))
+        object.__setattr__(self, "redrawn", tuple(sorted(map(operator.index, self.redrawn))))
         if not self.coordinates or len(self.support) != len(self.coordinates):
             raise ValueError(
                 f"`support` has {len(self.support)} entries for {len(self.coordinates)} "

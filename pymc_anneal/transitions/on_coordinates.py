@@ -4,6 +4,8 @@ The density of ``x_A`` given the rest is ``f_beta`` itself as a function of ``x_
 leaves it invariant for every value of the rest leaves ``f_beta`` invariant.
 """
 
+import operator
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -75,7 +77,9 @@ class BlockTransition(Transition):
     coordinates: Sequence[int] = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coordinates", tuple(sorted(int(j) for j in self.coordinates)))
+        object.__setattr__(
+            self, "coordinates", tuple(sorted(map(operator.index, self.coordinates)))
+        )
 
     @property
     def name(self) -> str:

@@ -188,3 +188,63 @@ def test_default_transitions_are_unbiased(problem: Problem) -> None:
         weight = np.exp(run_block(block).log_weight.ravel() - problem.log_evidence)
         assert weight.sum() ** 2 / (weight**2).sum() > 0.02 * particles
         assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(particles)
+
+
+BLACKJAX = pma.BlackJAXKernel(lambda log_density: log_density)
+WRONG = {
+    "repeated": (lambda: pma.BlockTransition(pma.HMC(), [0, 0]), ValueError, r"\[0, 0\], expected"),
+    "negative": (lambda: pma.BlockTransition(pma.HMC(), [-1]), ValueError, "of the model: 0 to 1"),
+    "beyond": (lambda: pma.Gibbs([2], [(0, 1)]), ValueError, r"Gibbs moves the coordinates \[2\]"),
+    "none": (lambda: pma.BlockTransition(pma.HMC(), []), ValueError, "at least one"),
+    "half": (lambda: pma.BlockTransition(pma.HMC(), [0.5]), TypeError, "float"),
+    "no kernel": (lambda: pma.Composition([]), ValueError, "Composition of no kernels"),
+    "particles": (lambda: pma.BlockTransition(BLACKJAX, [0]), TypeError, "hold a BlackJAXKernel"),
+    "no steps": (lambda: pma.HMC(n_steps=0), ValueError, "`n_steps` of HMC is 0"),
+    "part of a step": (lambda: pma.MALA(n_steps=2.5), ValueError, "a positive whole number"),
+    "nan": (lambda: pma.HMC(step_size=np.nan), ValueError, "`step_size` of HMC is nan"),
+    "two sizes": (lambda: pma.HMC(step_size=[0.1, 0.2]), ValueError, "a positive number"),
+    "word": (lambda: pma.HMC(step_size="long"), ValueError, "`step_size` of HMC is long"),
+    "scales": (lambda: pma.HMC(scale=np.ones(3)), ValueError, "a positive number, 2 of them"),
+    "no scale": (lambda: pma.MALA(scale=0.0), ValueError, "`scale` of MALA is 0.0"),
+    "matrix": (lambda: pma.HMC(scale=np.diag([1.0, -1.0])), ValueError, "positive diagonal"),
+    "block": (
+        lambda: pma.BlockTransition(pma.HMC(scale=np.ones(2)), [0]),
+        ValueError,
+        "1 of them",
+    ),
+    "persistence": (
+        lambda: pma.GeneralizedHMC(momentum_persistence=1.0),
+        ValueError,
+        "`momentum_persistence` of GeneralizedHMC is 1.0, expected a number from 0 to below 1",
+    ),
+    "jitter": (lambda: pma.HMC(jitter=1.1), ValueError, "`jitter` of HMC is 1.1"),
+    "target": (
+        lambda: pma.BlockTransition(pma.MALA(target_accept=-0.1), [0]),
+        ValueError,
+        "`target_accept`",
+    ),
+}
+
+
+class TestGivenKernels:
+    @pytest.mark.parametrize(("make", "error", "words"), WRONG.values(), ids=WRONG)
+    def test_wrong_ones(self, make, error: type, words: str) -> None:
+        with pm.Model() as model:
+            pm.Normal("x", shape=2)
+        with pytest.raises(error, match=words):
+            choose_transition(make(), pma.compile_model(model))
+
+    @pytest.mark.parametrize(
+        "kernel",
+        [
+            pma.HMC(0.5, np.int64(2), np.array([[1.0, 0.0], [0.3, 2.0]]), jitter=1.0),
+            pma.BlockTransition(pma.MALA(0.5, 1, [2.0]), [1]),
+            pma.GeneralizedHMC(momentum_persistence=0.0),
+            BLACKJAX,
+        ],
+        ids=lambda kernel: kernel.name,
+    )
+    def test_right_ones(self, kernel) -> None:
+        with pm.Model() as model:
+            pm.Normal("x", shape=2)
+        assert choose_transition(kernel, pma.compile_model(model)) is kernel
