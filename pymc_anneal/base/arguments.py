@@ -66,7 +66,22 @@ def check_count(name: str, value: Any, expected: str = "a positive whole number"
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
 
 
+def check_positive(
+    name: str, value: Any, expected: str = "a positive number", most: float = np.inf
+) -> None:
+    """Raise `ValueError` if a value is not a number above 0, and at most the largest one."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 < value <= most:
+        raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
+
+
 def check_target(target_mcse: Any) -> None:
-    """Raise `ValueError` if a target error, in nats, is not a positive number."""
-    if not isinstance(target_mcse, int | float | np.number) or not 0 < target_mcse < np.inf:
-        raise ValueError(f"`target_mcse` is {target_mcse!r}, expected a positive number of nats.")
+    """Raise `ValueError` if a target error is not a positive number of nats."""
+    largest = np.finfo(float).max
+    check_positive("target_mcse", target_mcse, "a positive number of nats", largest)
+
+
+def check_mapping(name: str, value: Any) -> None:
+    """Raise `TypeError` if a value is no mapping, and not None."""
+    if not isinstance(value, Mapping | None):
+        raise TypeError(f"`{name}` is a {type(value).__name__}, expected a dict.")

@@ -25,6 +25,7 @@ import cloudpickle
 import numpy as np
 
 from pymc_anneal.annealing.block import BlockResult, Snapshot
+from pymc_anneal.base.arguments import check_positive
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.execution.checkpoint_file import read_checkpoint, write_checkpoint
@@ -75,7 +76,7 @@ class Checkpoint:
     Raises
     ------
     ValueError
-        The interval is not positive.
+        The path is not that of a file, or the interval is not positive.
     FileNotFoundError
         The folder does not exist.
     """
@@ -84,8 +85,10 @@ class Checkpoint:
     interval: float = 60.0
 
     def __post_init__(self) -> None:
-        if not self.interval > 0:
-            raise ValueError(f"`interval` is {self.interval}, expected seconds, above 0.")
+        check_positive("interval", self.interval, "seconds, above 0")
+        given = isinstance(self.path, str | os.PathLike)
+        if not given or not self.path or Path(self.path).is_dir():
+            raise ValueError(f"`checkpoint` is {self.path!r}, expected the path of a file.")
         folder = Path(self.path).absolute().parent
         if not folder.is_dir():
             raise FileNotFoundError(

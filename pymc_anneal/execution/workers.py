@@ -56,9 +56,10 @@ def runs_processes(executor: Executor | None) -> TypeGuard[Executor]:
 
 def check_executor(executor: Executor | None) -> None:
     """Raise `TypeError` if an object is not an executor."""
-    if executor is not None and "submit" not in dir(executor):
+    fault = "" if "submit" in dir(executor) else " without a method `submit`"
+    if executor is not None and (fault or isinstance(executor, type)):
         raise TypeError(
-            f"`executor` is a {type(executor).__name__} without a method `submit`; expected a "
+            f"`executor` is a {type(executor).__name__}{fault}; expected an object, a "
             "concurrent.futures.Executor, for example ProcessPoolExecutor() or "
             "distributed.Client(...).get_executor()."
         )

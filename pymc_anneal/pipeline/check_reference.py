@@ -98,7 +98,13 @@ def _draw(reference: Reference, seed: np.random.SeedSequence, ndim: int) -> np.n
 
 
 def _evaluate(reference: Reference, position: np.ndarray) -> np.ndarray:
-    log_density = np.asarray(jax.jit(reference.log_density)(jnp.asarray(position)))
+    try:
+        log_density = np.asarray(jax.jit(reference.log_density)(jnp.asarray(position)))
+    except jax.errors.JAXTypeError as error:
+        raise TypeError(
+            f"`reference`: JAX cannot trace the log density of {type(reference).__name__}, which "
+            "has to be written in jax.numpy."
+        ) from error
     if log_density.shape != (len(position),):
         raise ValueError(
             f"`reference`: the log density of {type(reference).__name__} at positions of shape "

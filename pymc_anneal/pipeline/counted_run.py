@@ -7,6 +7,8 @@ mean of ``Z^ / Z`` is then 0.98 if the first run has log weights of a standard d
 (`tests/pipeline/test_bad_plans.py`).
 """
 
+import math
+
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -142,6 +144,9 @@ def _records(settings: Settings, betas: np.ndarray, pilot: Pilot | None) -> Reco
 
 def build_schedule(settings: Settings, steps: int, lengths: PathLengths | None) -> np.ndarray:
     """Return the schedule of a run, through all temperatures at which it has to stop."""
+    most = settings.max_step or 1.0
+    if settings.fixed_steps is None:
+        steps = max(steps, math.ceil((1 - 1e-12) / most))
     if isinstance(settings.schedule, np.ndarray):
         betas = settings.schedule
     elif isinstance(settings.schedule, FromPilot):
@@ -149,6 +154,11 @@ def build_schedule(settings: Settings, steps: int, lengths: PathLengths | None) 
         betas = settings.schedule.build(lengths.betas, lengths.length, steps, settings.max_step)
     else:
         betas = check_schedule(settings.schedule(steps))
+    if np.diff(betas).max() > most * (1 + 1e-9):
+        raise ValueError(
+            f"`max_step` is {most}, and a step of the schedule {np.diff(betas).max():.3g}: take "
+            'more steps, or `schedule="variational"`.'
+        )
     return check_schedule(np.union1d(betas, settings.stops)) if settings.stops else betas
 
 

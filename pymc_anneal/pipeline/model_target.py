@@ -11,6 +11,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_anneal._version import __version__
+from pymc_anneal.base.arguments import check_mapping
 from pymc_anneal.base.data_hash import hash_data
 from pymc_anneal.execution.fingerprint import describe_model
 from pymc_anneal.model.compile import CompiledModel
@@ -36,8 +37,8 @@ class ModelTarget:
 
     Raises
     ------
-    ValueError
-        An option is unknown.
+    TypeError, ValueError
+        The options are no mapping, or one of them is unknown.
     """
 
     compiled: CompiledModel
@@ -45,6 +46,9 @@ class ModelTarget:
     log_reference: float = 0.0
 
     def __post_init__(self) -> None:
+        check_mapping("idata_kwargs", self.options)
+        for name in ("coords", "dims"):
+            check_mapping(name, self.options.get(name))
         unknown = set(self.options) - _KNOWN_OPTIONS
         if unknown:
             raise ValueError(

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pymc_anneal.base.arguments import check_mapping
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath, ReferencePath
@@ -43,6 +44,9 @@ class Options:
     moments_from: np.ndarray | None = None
     reverse_from: ReverseStart | None = None
     search_from: Mapping[str, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        check_mapping("search_from", self.search_from)
 
     def hints_in(self, compiled: CompiledModel) -> np.ndarray | None:
         """Return the further starts of the search in coordinates of the model, shape ``(h, d)``."""

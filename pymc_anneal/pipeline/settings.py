@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from pymc_anneal.adaptation.tuning import needs_pilot
-from pymc_anneal.base.arguments import check_count, check_target
+from pymc_anneal.base.arguments import check_count, check_positive, check_target
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.execution.blocks import even_block
 from pymc_anneal.execution.fingerprint import describe
@@ -96,13 +96,12 @@ class Settings:
         for name in ("cores", "block_size"):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name))
-        if self.steps != "auto":
+        if not (isinstance(self.steps, str) and self.steps == "auto"):
             check_count("steps", self.steps, 'a positive whole number or "auto"')
         check_target(self.target_mcse)
-        if not self.max_minutes > 0:
-            raise ValueError(
-                f"`max_minutes` is {self.max_minutes}, expected a positive number of minutes."
-            )
+        check_positive("max_minutes", self.max_minutes, "a positive number of minutes")
+        if self.max_step is not None:
+            check_positive("max_step", self.max_step, "a step in beta above 0 and up to 1", 1)
         self._check_schedule()
         self._check_populations()
 
@@ -175,13 +174,7 @@ def resolve_resample(resample: Resample) -> float:
     """
     if resample is None:
         return 0.0
-    if isinstance(resample, str):
-        if resample != "ess":
-            raise ValueError(f'`resample` is {resample!r}, expected "ess", a number, or None.')
+    if isinstance(resample, str) and resample == "ess":
         return _DEFAULT_THRESHOLD
-    if not 0 < resample <= 1:
-        raise ValueError(
-            f"`resample` is {resample}, expected a share of the particles above 0 and up to 1: "
-            "the effective sample size below which they are resampled."
-        )
+    check_positive("resample", resample, 'a share of the particles up to 1, "ess", or None', 1)
     return float(resample)

@@ -123,7 +123,8 @@ def sample_ais(
         "linear", "power", "geometric", "sigmoid", "salakhutdinov_murray"; a function from a number
         of steps to a schedule; or an array that increases from 0 to 1.
     max_step : float, optional
-        Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3).
+        Largest step in beta: decelerates the variational schedule (Kiwaki 2015, Algorithm 3). A
+        schedule with a larger one that is given is an error.
     transition : {"auto", "hmc", "random_walk"} or Transition
         Markov kernel; "auto": HMC, or random-walk Metropolis if a part of the model has no gradient
         (a black box), or proposals from the reference (:class:`IndependenceMetropolis`) in
@@ -274,7 +275,7 @@ def sample_ais(
         compiled = sum_out(compiled)
     if settings.reject_nan:
         compiled = compiled.rejecting_nan
-    target = ModelTarget(compiled, dict(idata_kwargs or {}))
+    target = ModelTarget(compiled, {} if idata_kwargs is None else idata_kwargs)
     kernel = choose_transition(transition, target.compiled)
     chosen_path = _check_path(choice, reference, compiled, settings.reject_nan)
     backward_from = resolve_reverse(reverse_from, target.compiled)

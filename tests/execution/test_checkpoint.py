@@ -144,6 +144,11 @@ class TestTrouble:
         with pytest.raises(FileNotFoundError, match="does not exist: create it first"):
             Checkpoint(tmp_path / "nowhere" / "file")
 
+    @pytest.mark.parametrize("path", ["", ".", 5, None], ids=repr)
+    def test_no_file(self, path) -> None:
+        with pytest.raises(ValueError, match="`checkpoint` is .*, expected the path of a file"):
+            Checkpoint(path)
+
     def test_no_interval(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="`interval` is 0"):
             Checkpoint(tmp_path / "file", interval=0)

@@ -197,6 +197,8 @@ class TestInterruption:
 def test_not_an_executor() -> None:
     with pytest.raises(TypeError, match="`executor` is a int without a method `submit`"):
         check_executor(4)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`executor` is a type; expected an object"):
+        check_executor(Interrupting)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

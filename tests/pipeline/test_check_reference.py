@@ -105,6 +105,12 @@ def test_references_that_are_wrong(reference, ndim: int, message: str) -> None:
         check_agreement(reference, ndim)
 
 
+def test_a_log_density_that_jax_cannot_trace() -> None:
+    given = Given(lambda x: -0.5 * (np.asarray(x) ** 2).sum(axis=1), normal().draw)
+    with pytest.raises(TypeError, match=r"log density of Given, which has to be written in jax"):
+        check_agreement(given, 2)
+
+
 def test_a_run_with_a_wrong_reference() -> None:
     with pm.Model() as model:
         x = pm.Normal("x", shape=2)

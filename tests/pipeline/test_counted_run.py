@@ -13,6 +13,7 @@ from pymc_anneal.pipeline.counted_run import PathLengths, build_schedule, make_r
 from pymc_anneal.pipeline.run import pilot_required, run_forward
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.settings import Settings
+from pymc_anneal.schedules.named import FromPilot
 from tests.cases import log_gamma_evidence
 from tests.pipeline.log_gamma_target import FIXED, KERNEL, LogGammaTarget, log_gamma_session
 
@@ -140,6 +141,16 @@ class TestBuildSchedule:
     def test_the_largest_step_is_bounded(self) -> None:
         betas = build_schedule(Settings(5, 2, max_step=0.12), 10, self.lengths)
         assert np.diff(betas).max() <= 0.12 * (1 + 1e-9)
+
+    @pytest.mark.parametrize("schedule", [FromPilot("variational"), pma.linear_schedule])
+    def test_so_many_steps_as_the_largest_needs(self, schedule) -> None:
+        settings = Settings(5, 2, max_step=0.01, schedule=schedule)
+        assert len(build_schedule(settings, 3, self.lengths)) == 101
+
+    def test_a_given_schedule_with_a_larger_step(self) -> None:
+        settings = Settings(5, 2, max_step=0.5, schedule=np.array([0.0, 0.3, 1.0]))
+        with pytest.raises(ValueError, match=r"`max_step` is 0.5, and a step of the schedule 0.7"):
+            build_schedule(settings, 2, None)
 
     def test_stops_are_added(self) -> None:
         betas = build_schedule(Settings(5, 2, stops=(0.5, 1.0)), 3, self.lengths)

@@ -64,6 +64,12 @@ def test_notes_name_the_potential(compiled) -> None:
     assert pm.__version__ in attrs["versions"]
 
 
+@pytest.mark.parametrize("options", [5, ["prior"], {"coords": 5}, {"dims": ["x"]}], ids=str)
+def test_options_that_are_no_mapping(compiled, options) -> None:
+    with pytest.raises(TypeError, match=r"`\w+` is a \w+, expected a dict"):
+        ModelTarget(compiled, options)
+
+
 def test_the_candidate_starts_at_the_prior(compiled) -> None:
     candidate = ModelTarget(compiled).candidate()
     assert candidate.reference == "prior"

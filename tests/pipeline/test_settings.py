@@ -23,6 +23,11 @@ SIZE = {"draws": 500, "chains": 4}
         ({"target_mcse": 0.0}, "`target_mcse` is 0.0, expected a positive number of nats"),
         ({"max_minutes": 0}, "`max_minutes` is 0, expected a positive number of minutes"),
         ({"max_minutes": np.nan}, "`max_minutes` is nan"),
+        ({"max_minutes": None}, "`max_minutes` is None"),
+        ({"max_minutes": "5"}, "`max_minutes` is '5', expected a positive number of minutes"),
+        ({"max_step": 0.0}, "`max_step` is 0.0, expected a step in beta above 0 and up to 1"),
+        ({"max_step": "small"}, "`max_step` is 'small'"),
+        ({"steps": np.array([1, 2])}, "`steps` is array"),
         (
             {"schedule": np.array([0.0, 0.5, 1.0]), "steps": 3},
             "`steps` is 3, but the schedule has 2 steps",
@@ -66,7 +71,7 @@ class TestResample:
     def test_thresholds(self, given, threshold: float) -> None:
         assert resolve_resample(given) == threshold
 
-    @pytest.mark.parametrize("given", ["always", 0.0, -0.1, 1.5])
+    @pytest.mark.parametrize("given", ["always", 0.0, -0.1, 1.5, True, [0.5]])
     def test_bad_values(self, given) -> None:
         with pytest.raises(ValueError, match="`resample` is"):
             resolve_resample(given)
