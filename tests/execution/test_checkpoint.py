@@ -243,6 +243,24 @@ class TestSampleAis:
         assert runs > 2
         assert_same_run(arrays(sample(tmp_path / "file")), uninterrupted())
 
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+    def test_what_was_counted_outlives_the_audit(self, error: type, tmp_path, monkeypatch) -> None:
+        def stopped(*args):
+            raise error
+
+        where = Checkpoint(tmp_path / "file", interval=1e6)  # it is saved at the end
+        with monkeypatch.context() as patch:
+            patch.setattr("pymc_anneal.pipeline.run.hear_about_run", stopped)
+            if error is KeyboardInterrupt:
+                verdict = pma.log_evidence(sample(where)).verdict
+                assert not verdict.trusted
+                assert "interrupted: the forward run is complete and kept" in str(verdict)
+            else:
+                with pytest.raises(error):
+                    sample(where)
+        monkeypatch.setattr(workers, "run_block", None)
+        assert_same_run(arrays(sample(where)), uninterrupted())
+
     def test_an_unknown_seed_is_kept(self, tmp_path: Path) -> None:
         small = {"steps": 3, "random_seed": None, "schedule": "linear", "reverse_from": None}
         small["transition"] = pma.RandomWalkMetropolis(0.5, 2, 1.0)
