@@ -79,26 +79,12 @@ def climb_together(
     max_calls: int,
     given: Sequence[np.ndarray] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Climb from each of many starts towards a local maximum.
+    """Climb from each of many starts, shape ``(n, d)``, towards a local maximum.
 
-    Parameters
-    ----------
-    function
-        Log density and gradient of a batch of positions.
-    start : ndarray, shape (n, d)
-    scale : ndarray, shape (d,) or (d, d)
-        Scale, or root of a covariance, in whose units the first step is taken.
-    max_calls
-        Largest number of calls of the function.
-    given : sequence of ndarray
-        Further arguments of the function, with a row for each climb.
-
-    Returns
-    -------
-    position : ndarray, shape (n, d)
-        The highest points; the start where the density is zero or not a number.
-    value : ndarray, shape (n,)
-        Log densities there.
+    The function returns log density and gradient of a batch of positions; further arguments that
+    are given to it have a row for each climb. The first step is taken in units of the scale, or
+    root of a covariance, and calls end at the largest number. Returns the highest points, shape
+    ``(n, d)`` (the start where the density is zero or not a number), and their log densities.
     """
     value, slope = function(start, *given)
     direction = _precondition(scale, slope)

@@ -136,20 +136,10 @@ def fit_moment_spline(
     statistics: Statistics = "linear",
     max_evaluations: float = np.inf,
 ) -> MomentSpline:
-    """Fit a moment-average spline between the ends of a path.
+    """Fit a moment-average spline between the ends of a path, of which there are draws ``(n, d)``.
 
-    Parameters
-    ----------
-    base
-        Geometric path from the reference to the posterior.
-    transition
-        A kernel; its parameters that are None are tuned during the fit.
-    first, last : ndarray, shape (n, d)
-        Draws of the reference and of the posterior.
-    statistics
-        Statistics of the :class:`TiltedPrior`.
-    max_evaluations
-        Largest number of evaluations of gradient or density.
+    `base` is the geometric path from the reference to the posterior; parameters of the transition
+    that are None are tuned during the fit.
 
     Raises
     ------

@@ -97,26 +97,11 @@ def make_plan(
     seconds: float,
     budget_seconds: float = np.inf,
 ) -> Plan:
-    """Plan the counted run from a trial.
+    """Plan the counted run from a trial of so many steps, with log weights of a variance.
 
-    Parameters
-    ----------
-    variance
-        Variance of the trial's log weights, in nats squared.
-    steps
-        Steps of the trial.
-    least_steps
-        Smallest number of steps, as long as there is time.
-    particles
-        Smallest number of particles.
-    target_mcse
-        Wanted Monte Carlo standard error, in nats.
-    log_reference_mass
-        Log share of particles with non-zero likelihood.
-    seconds
-        Time of one step of one particle.
-    budget_seconds
-        Time for the whole run. Particles beyond the smallest number are cut first, then steps.
+    It has at least so many particles, and steps as long as there is time. The log reference mass is
+    the log share of particles with non-zero likelihood, the seconds are those of one step of one
+    particle. Where time is short, further particles are cut first, then steps.
     """
     wanted = int(np.ceil(steps * variance / planned_variance(particles, target_mcse)))
     planned = max(least_steps, wanted)

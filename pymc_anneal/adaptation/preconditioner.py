@@ -44,26 +44,11 @@ def estimate_scale(
     dense: bool = True,
     largest: int = _MAX_DENSE,
 ) -> np.ndarray:
-    """Estimate the scale of a density.
+    """Estimate the scale of a density from weighted particles, shapes ``(n, d)`` and ``(n,)``.
 
-    Parameters
-    ----------
-    position : ndarray, shape (n, d)
-        Particles.
-    weight : ndarray, shape (n,)
-        Their weights, not all zero.
-    gradient : ndarray, shape (n, d), optional
-        Gradients of the log density at the particles; rows that are not finite are left out.
-    dense
-        Whether to estimate correlations.
-    largest
-        Largest dimension in which correlations are estimated.
-
-    Returns
-    -------
-    ndarray, shape (d,) or (d, d)
-        One factor for each coordinate, or a Cholesky factor if the dimension is low and the
-        particles are many.
+    Gradients of the log density, shape ``(n, d)``, help; rows that are not finite are left out.
+    The scale is a Cholesky factor, shape ``(d, d)``, if that is wanted, the dimension is at most
+    the largest one and the particles are many; otherwise a factor for each coordinate, ``(d,)``.
     """
     if gradient is not None:
         finite = np.isfinite(gradient).all(axis=1) & (weight > 0)

@@ -105,20 +105,8 @@ def find_inside(
 ) -> Start:
     """Look for particles of the reference where the likelihood is not zero.
 
-    Parameters
-    ----------
-    path
-        The path from the reference to the target.
-    state : KernelState
-        Draws of the reference with their terms, leaves of shape ``(n, ...)``.
-    draw
-        Further draws from the reference. Default: none are made.
-    seed
-        Source of randomness of these.
-    most
-        Number of draws after which the search ends.
-    guide
-        What leads there if so many draws do not suffice.
+    The state has draws of the reference, leaves of shape ``(n, ...)``; further ones follow, up to
+    so many, and then what guides there, if there is any.
 
     Raises
     ------

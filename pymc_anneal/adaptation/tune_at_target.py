@@ -30,23 +30,9 @@ def tune_at_target(
 ) -> Pilot:
     """Move the particles of a survey that were mapped to other coordinates, and tune there.
 
-    Parameters
-    ----------
-    survey
-        The survey. What it measured along its path stays, but for the end of the path.
-    path
-        A path with the posterior in the other coordinates at its end.
-    transition
-        Its parameters that are None are tuned.
-    position : ndarray, shape (n, d)
-        The particles of the survey in these coordinates.
-    rounds
-        Rounds of tuning; each moves every particle six times.
-
-    Returns
-    -------
-    Pilot
-        Its evaluations include those of the survey.
+    The path ends at the posterior in these coordinates, in which the positions ``(n, d)`` are. What
+    the survey measured along its own path stays, but for the end of it; its evaluations are counted
+    too. A round of tuning moves every particle six times.
     """
     seed_numpy, seed_jax = seed.spawn(2)
     rng, keys = np.random.default_rng(seed_numpy), keys_of(seed_jax)

@@ -53,21 +53,7 @@ class Monitor:
 def run_block(
     block: Block, monitor: Monitor | None = None, resume: Snapshot | None = None
 ) -> BlockResult:
-    """Anneal one block of particles.
-
-    Parameters
-    ----------
-    block : Block
-        The work.
-    monitor : Monitor, optional
-        Observer of the block; default: none.
-    resume : Snapshot, optional
-        State to resume from; default: the start of the block.
-
-    Returns
-    -------
-    BlockResult
-        Whether the block was resumed or not affects only the time.
+    """Anneal one block of particles, from its start or from a snapshot, to the same result.
 
     Raises
     ------

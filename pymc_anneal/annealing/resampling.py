@@ -24,23 +24,9 @@ def resample_populations(
 ) -> tuple[KernelState, jax.Array]:
     """Resample the populations whose weights are uneven.
 
-    Parameters
-    ----------
-    key : Array
-        JAX key.
-    state : KernelState
-        Leaves of shape ``(chains * m, ...)``, population by population.
-    log_weight : Array, shape (chains * m,)
-        Running log weights.
-    chains : int
-        Number of populations.
-    threshold : float
-        Effective sample size, as a share of ``m``, below which a population is resampled.
-
-    Returns
-    -------
-    KernelState, Array of shape (chains * m,)
-        The particles and their log weights; in a resampled population the log mean weight.
+    Leaves of the state have the shape ``(chains * m, ...)``, log weights ``(chains * m,)``,
+    population by population. The threshold is an effective sample size as a share of ``m``. In a
+    resampled population, log weights are their log mean weight.
     """
     rows = log_weight.reshape(chains, -1)
     m, log_sum = rows.shape[1], logsumexp(rows, axis=1)

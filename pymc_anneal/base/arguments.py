@@ -13,18 +13,7 @@ def resolve(
 ) -> T:
     """Return the object with a known name, or the object itself if it fulfils a contract.
 
-    Parameters
-    ----------
-    value : str or object
-        The argument.
-    known : mapping of str to callable
-        Constructors by name.
-    name : str
-        Name of the argument, for messages.
-    contract : type
-        Protocol with the methods that an object must have.
-    *args
-        Arguments of the constructor.
+    `known` has constructors by name, which take `args`; `name` is that of the argument.
 
     Raises
     ------

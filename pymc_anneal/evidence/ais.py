@@ -168,27 +168,12 @@ def bootstrap_interval(
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Compute a bias-corrected and accelerated bootstrap interval of the log evidence.
+    """Compute a bias-corrected and accelerated bootstrap interval of the log evidence, in nats.
 
     Weights have a long right tail; the acceleration, a sixth of the skewness of the mean, shifts
     the interval to account for it. It is known in closed form, which takes ``O(n)`` operations;
-    ``scipy.stats.bootstrap`` finds it by a jackknife in ``O(n^2)``.
-
-    Parameters
-    ----------
-    log_weight : ndarray, any shape
-        Log weights of independent particles.
-    probability : float
-        Coverage.
-    resamples : int
-        Number of bootstrap samples.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    lower, upper : float
-        In nats; infinite if all weights are zero.
+    ``scipy.stats.bootstrap`` finds it by a jackknife in ``O(n^2)``. The ends are infinite if all
+    weights are zero.
 
     References
     ----------

@@ -190,22 +190,9 @@ def anneal(
     executor: Executor | None = None,
     store: BlockStore | None = None,
 ) -> AnnealedRun:
-    """Anneal the blocks of a run on the workers of an executor.
+    """Anneal the blocks of a run, which differ only in positions and seeds, on an executor.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        The work: blocks that differ only in their positions and seeds.
-    display : ProgressDisplay
-        Shows a bar for the run.
-    name : str
-        Label of the bar.
-    cores : int, optional
-        Number of workers; default: the executor's, or the available processors.
-    executor : Executor, optional
-        Default: threads of this process.
-    store : BlockStore, optional
-        See :func:`run_blocks`.
+    The default executor is threads of this process, as many as there are processors or `cores`.
 
     Raises
     ------

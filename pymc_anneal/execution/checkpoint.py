@@ -310,28 +310,10 @@ def open_stage_log(
     seed: np.random.SeedSequence,
     seed_is_given: bool,
 ) -> tuple[StageLog, np.random.SeedSequence]:
-    """Open the stage log of a run.
+    """Open the stage log of a run; return it with the run's seed, the file's if it has one.
 
-    Parameters
-    ----------
-    checkpoint : str, path or Checkpoint
-        The file.
-    fingerprint : mapping of str to str
-        See :meth:`Checkpoint.open`.
-    seed : SeedSequence
-        Seed of the run if the file has none.
-    seed_is_given : bool
-        Whether the user gave the seed, so that a different one in the file is an error.
-
-    Returns
-    -------
-    StageLog, SeedSequence
-        The log, and the seed of the run.
-
-    Raises
-    ------
-    ValueError
-        See :meth:`Checkpoint.open`.
+    A seed that the user gave has to be that of the file; other errors are those of
+    :meth:`Checkpoint.open`.
     """
     opened = as_checkpoint(checkpoint)
     description = json.dumps([_plain(seed.entropy), list(seed.spawn_key)])

@@ -71,25 +71,13 @@ def run_blocks(
     report: Report = lambda index, progress: None,
     store: BlockStore | None = None,
 ) -> list[BlockResult]:
-    """Run blocks on the workers of an executor.
+    """Run blocks on the workers of an executor, neither of which affects the result.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        The work.
-    executor : Executor
-        Neither the executor nor its number of workers affects the result.
-    report : callable
-        Receives the index of a block and its progress: during the block and from the worker's
-        thread if the workers are threads of this process, otherwise at the end of the block.
-    store : BlockStore, optional
-        Results and snapshots of an earlier run, and the place for those of this run.
-
-    Returns
-    -------
-    list of BlockResult
-        In the order of the blocks; after Ctrl-C those of the blocks before the first unfinished
-        one, or of all finished blocks if that is the first.
+    `report` receives the index of a block and its progress: during the block and from the worker's
+    thread if the workers are threads of this process, otherwise at the end of the block. The store
+    has results and snapshots of an earlier run, and takes those of this one. After Ctrl-C the
+    results of the blocks before the first unfinished one are returned, or those of all finished
+    blocks if that is the first.
 
     Raises
     ------

@@ -75,22 +75,9 @@ def hear_witnesses(
     """Ask the held-out particles of a survey whether draws miss a part of the posterior.
 
     If they object, they are asked again after further moves: a survey moves its particles so little
-    that some may not have reached the posterior.
-
-    Parameters
-    ----------
-    session
-        Seeds.
-    surveyed
-        The run from the prior with the survey as its pilot.
-    log_ratio
-        From positions ``(n, d)`` in the coordinates of the survey to the log ratios ``(n,)``.
-    draws
-        The draws, with the same log ratios.
-    log_evidence
-        The estimate that came with the draws, in nats.
-    level
-        Probability of an objection to draws of the posterior.
+    that some may not have reached the posterior. `log_ratio` takes positions ``(n, d)`` in the
+    coordinates of the survey to the log ratios ``(n,)`` that the draws have; the log evidence came
+    with them; the level is the probability of an objection to draws of the posterior.
     """
 
     def hear() -> Hearing:

@@ -284,12 +284,7 @@ def open_session(
 ) -> Iterator[Session]:
     """Open the session of a run: seed, checkpoint, progress display, explained NaNs.
 
-    Parameters
-    ----------
-    target, settings, random_seed, executor, checkpoint, progressbar
-        Of the run.
-    choices : mapping of str to object, optional
-        Further arguments that determine the result, by name.
+    `choices` are further arguments that determine the result, by name.
 
     Raises
     ------

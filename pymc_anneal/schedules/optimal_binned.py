@@ -75,24 +75,8 @@ def optimal_binned_from_lengths(
 
     On a path ``eta'(beta).ds = g dbeta``, so the cost of a bin is its width times the integral of
     the Fisher information ``g`` over it, ``sum_k length_k^2 / dbeta_k``. The knots divide the path
-    into bins of equal length.
-
-    Parameters
-    ----------
-    betas, length, steps, max_step
-        As for :func:`variational_schedule`.
-    bins : int
-        Number of bins, reduced to the number of steps or of intervals of ``betas`` if smaller.
-
-    Returns
-    -------
-    ndarray, shape (K + 1,)
-
-    Raises
-    ------
-    ValueError
-        If ``betas`` does not increase from 0 to 1, ``steps`` is not a positive whole number, or
-        ``max_step`` times K is below 1.
+    into bins of equal length, at most one for each step and interval of ``betas``. Other arguments,
+    shape and errors are those of :func:`variational_schedule`.
     """
     betas, length = check_schedule(betas), np.asarray(length, dtype=np.float64)
     knots = _equal_length_knots(length, min(bins, check_steps(steps)))

@@ -194,22 +194,7 @@ def sweep(
 ) -> tuple[KernelState, StepInfo]:
     """Apply ``move(key, state, i)`` for ``i`` through ``count`` coordinates, in turn.
 
-    Parameters
-    ----------
-    move
-        Moves the i-th coordinate.
-    key, state
-        Source of randomness, and the state to start from.
-    n_moves
-        Number of moves, a multiple of ``count``; it may be traced.
-    count
-        Number of coordinates.
-    backward
-        Whether to go from the last coordinate to the first.
-
-    Returns
-    -------
-    KernelState, StepInfo
+    The number of moves is a multiple of ``count``, and may be traced.
     """
 
     def body(i: jax.Array, carry: tuple[KernelState, StepInfo]) -> tuple[KernelState, StepInfo]:
