@@ -34,6 +34,7 @@ from pymc_anneal.adaptation.fitted_reference import (
     mixture_of,
     normalised,
 )
+from pymc_anneal.adaptation.flat_likelihood import is_mostly_flat
 from pymc_anneal.adaptation.laplace_reference import scale_of_curvature
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.mode_mixture import ModeMixture
@@ -67,8 +68,6 @@ _SHARES, _LEAST_SHARE = np.array([0.6, 0.4]), 0.01
 # enough for them to be exact; and the one by which they shrink where they find no top: the
 # posterior may be 1e6 times narrower than the prior.
 _ROUNDS, _NEAR_SCALE, _SHRINK = 6, 100.0, 1e-2
-# Share of the draws of the prior at which the likelihood has to have a value of its own.
-_VALUES = 0.5
 # Scale at a top that too few draws leave; share of effective draws with which a mixture fits a
 # log-concave density; particles that locate a component.
 _AT_TOP, _FITS, _LEAST_PARTICLES = 0.5, 0.5, 16
@@ -167,7 +166,8 @@ def _fit_to_simple(
             return light
         search = search_of(compiled, effort.particles, target.evaluations, share)
         search = replace(search, hints=hints)
-        _, found = fitter.add_peaks(_mixture_of(light), light, seed_search, search)
+        own = _mixture_of(light), light, seed_search, search, fitter.position
+        _, found = fitter.add_peaks(*own)
         if not found.complete or found.unresolved or found.share[light.modes :].sum() > _SMALL:
             return None
         if found.modes == light.modes:
@@ -184,13 +184,13 @@ def find_tops(
     -------
     list of Peak
         The tops, the highest first, with their masses by Laplace's method; empty if the climbs end
-        at many, or too often at none, or the likelihood has flat steps.
+        at many, or too often at none, or the likelihood is flat at most draws.
     """
     seed_start, seed_spread = seed.spawn(2)
-    draws = draw_prior(seed_spread, _EFFORT.particles)
-    if not _varies(target, draws):
+    draws, start = draw_prior(seed_spread, _EFFORT.particles), draw_prior(seed_start, climbs)
+    if is_mostly_flat(target, start):
         return []
-    spread, start = bulk_deviation(draws), draw_prior(seed_start, climbs)
+    spread = bulk_deviation(draws)
     calls = _EFFORT.times(target.effort(start.shape[1])).calls
     spread[spread == 0] = 1.0
     end, scale = start, spread
@@ -222,13 +222,6 @@ def _tops_at(
         if len(tops) > _MOST_TOPS or astray > _ASTRAY * len(order):
             return []
     return tops
-
-
-def _varies(target: TargetDensity, draws: np.ndarray) -> bool:
-    """Whether the likelihood is different at most draws: flat steps have no slope to climb."""
-    log_likelihood = np.asarray(target.evaluate(draws).log_likelihood)
-    possible = log_likelihood[np.isfinite(log_likelihood)]
-    return len(np.unique(possible)) > _VALUES * len(possible)
 
 
 def _scale_at(target: TargetDensity, top: np.ndarray, spread: np.ndarray) -> np.ndarray | None:

@@ -207,7 +207,7 @@ def fit_mixture(
     # Without a draw in the support nothing tells a peak from the rest.
     known = found.log_z > -np.inf and position.shape[1] <= MAX_DIMENSIONS
     if search is not None and known:
-        mixture, found = fitter.add_peaks(mixture, found, seed_search, search)
+        mixture, found = fitter.add_peaks(mixture, found, seed_search, search, every)
         climbs, effort = search.starts, search.share
     found = fitter.add_tails(mixture, found, seed_tails)
     return replace(found, evaluations=target.evaluations, climbs=climbs, effort=effort)
@@ -264,13 +264,12 @@ class MixtureFitter:
         found: FittedReference,
         seed: np.random.SeedSequence,
         search: Search,
+        particles: np.ndarray,
     ) -> tuple[ModeMixture, FittedReference]:
         """Search for peaks, and fit again with components for those that the mixture misses."""
         seed_search, *seeds = seed.spawn(1 + _MAX_CLIMBS)
         target = self.target
-        near = candidates(
-            target, mixture.normals, self.position, self.draw_prior, seed_search, search
-        )
+        near = candidates(target, mixture.normals, particles, self.draw_prior, seed_search, search)
         near, terms = _keep_high(found, near, target.evaluate(near))
         open_ = np.isfinite(np.asarray(terms.log_posterior))
         failures, room, unresolved = 0, _ON_THE_WAY, False

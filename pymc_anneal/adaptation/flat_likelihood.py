@@ -5,7 +5,8 @@ larger ones, in all coordinates or in some: places of changes, edges. Trajectori
 the jumps without a warning: on a staircase in eight dimensions a move of HMC took 110,000
 evaluations. Such coordinates are recognised at draws of the reference: the gradient of the log
 likelihood, the difference of the gradients at both ends of the path, is zero along them at all
-draws, while the log likelihood differs if they take the values of another draw.
+draws, while the log likelihood differs if they take the values of another draw. Where it is zero
+at most draws only, gradients move what is elsewhere, but climbs do not lead there.
 """
 
 from collections.abc import Sequence
@@ -14,8 +15,11 @@ import numpy as np
 
 from pymc_anneal.adaptation.particles import gradient_array
 from pymc_anneal.adaptation.support import compare_ends
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import Path, PyTree, Transition
 
+# Share of the draws that are most of them.
+_MOSTLY = 0.5
 # Difference of two gradients that is rounding, relative to their size.
 _ROUNDING = 1e-14
 # Change of the log likelihood, in nats, that no slope below rounding adds up to: of a likelihood so
@@ -65,7 +69,8 @@ def check_not_flat(
         return
     ratio = np.asarray(compare_ends(path, terms)[0])
     possible = np.isfinite(ratio)
-    flat = moved & _has_no_slope(path, position[possible])
+    slopes = (gradient_array(path, position[possible], beta) for beta in (0.0, 1.0))
+    flat = moved & _are_equal(*slopes).all(axis=0)
     if not flat.any():
         return
     whole = edged and bool(flat.all())
@@ -87,10 +92,24 @@ def _moved_by_gradients(transition: Transition, ndim: int) -> np.ndarray:
     return moved
 
 
-def _has_no_slope(path: Path, position: np.ndarray) -> np.ndarray:
-    """Flag coordinates in which both ends of a path have the same gradients, shape ``(d,)``."""
-    start, stop = (gradient_array(path, position, beta) for beta in (0.0, 1.0))
-    same: np.ndarray = (np.abs(stop - start) <= _ROUNDING * np.abs(start)).all(axis=0)
+def is_mostly_flat(target: TargetDensity, position: np.ndarray) -> bool:
+    """Whether a likelihood has no slope at most draws of the prior, or none along a coordinate.
+
+    Climbs from there lead to no top of the likelihood: a narrow one may be met by none of them. A
+    coordinate along which it has a slope at no draw is one of the prior alone, for what is known.
+    """
+    possible = np.isfinite(target.evaluate(position).log_likelihood)
+    slopes = (target.value_and_gradient(position, beta=beta)[1] for beta in (0.0, 1.0))
+    flat = _are_equal(*slopes)[possible]
+    if not flat.size:
+        return False
+    along = np.where(flat.all(axis=0), 0.0, flat.mean(axis=0))
+    return bool(max(along.max(), flat.all(axis=1).mean()) > _MOSTLY)
+
+
+def _are_equal(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """Flag where gradients at both ends of a path are the same, shape ``(n, d)``."""
+    same: np.ndarray = np.abs(stop - start) <= _ROUNDING * np.abs(start)
     return same
 
 

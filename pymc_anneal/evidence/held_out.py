@@ -11,16 +11,18 @@ draws have there. A hole needs no mode, no gradient and no smooth density to be 
 
 Particles of one family descend from the same particle at the start, and may stand for one mode.
 Their effective number is ``n^2 / sum_e n_e^2`` over the families (the variance of Lee & Whiteley
-2018, eq. 8, when those of a family agree), with which the counts are binomial. Where families are
-few, as after many temperatures, the estimate of the evidence that came with the particles is the
-better witness (`is_too_low`).
+2018, eq. 8, when those of a family agree). With ``m`` of them above a threshold, the share ``s`` is
+that of a Poisson number, whose mean is ``m a / s`` if the mass is ``a``: so many or more have the
+probability ``P(m, m a / s)``, a regularised gamma function, for one family Markov's inequality.
+Where families are few, as after many temperatures, the estimate of the evidence that came with the
+particles is the better witness (`is_too_low`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from scipy.special import betainc, betaincinv, gammainc
+from scipy.special import betaincinv, gammainc
 
 # Masses of the draws above the thresholds; zero: above all of them.
 _MASSES = np.array([0.5, 0.1, 0.02, 0.004, 0.0])
@@ -117,7 +119,8 @@ def find_hole(
     each = LEVEL / (2 * len(_MASSES))
     most = betaincinv(mass * draws + 1, np.maximum(draws * (1 - mass), 1e-9), 1 - each)
     most = np.minimum(most / known, 1.0)
-    p_value = np.minimum(_at_least(share * witnesses, witnesses, most) * 2 * len(_MASSES), 1.0)
+    inside = [effective_witnesses(family[at_witnesses > t]) for t in threshold]
+    p_value = np.minimum(_at_least(np.array(inside), share, most) * 2 * len(_MASSES), 1.0)
     worst = int(p_value.argmin())
     return Hole(float(share[worst]), float(most[worst]), witnesses, float(p_value[worst]))
 
@@ -125,11 +128,11 @@ def find_hole(
 def effective_witnesses(family: np.ndarray) -> float:
     """Return the effective number of particles if those of a family count as one kind."""
     count = np.unique(family, return_counts=True)[1]
-    return float(len(family) ** 2 / np.square(count).sum())
+    return float(len(family) ** 2 / max(np.square(count).sum(), 1))
 
 
-def _at_least(count: np.ndarray, n: float, probability: np.ndarray) -> np.ndarray:
-    """Return the probability of ``count`` or more of ``n``, which need not be whole numbers."""
-    some = np.maximum(count, np.finfo(float).tiny)
-    found: np.ndarray = np.where(count > 0, betainc(some, n - count + 1, probability), 1.0)
+def _at_least(families: np.ndarray, share: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return the probability that so many families have such a share of a mass, or a larger one."""
+    expected = families * mass / np.maximum(share, np.finfo(float).tiny)
+    found: np.ndarray = np.where(families > 0, gammainc(families, expected), 1.0)
     return found

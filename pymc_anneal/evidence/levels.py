@@ -66,6 +66,8 @@ class Levels:
         All particles that were taken off, and those left at the end.
     log_weight : ndarray, shape (m,)
         Log masses of these, which sum to the evidence.
+    family : ndarray of int, shape (m,)
+        The draw of the prior from which each descends.
     evaluations : int
     complete : bool
         Whether it ended by itself, and not for its evaluations.
@@ -76,6 +78,7 @@ class Levels:
     levels: int
     position: np.ndarray
     log_weight: np.ndarray
+    family: np.ndarray
     evaluations: int
     complete: bool
 
@@ -296,7 +299,8 @@ def _result(off: list[_Off], evaluations: int, complete: bool) -> Levels:
     log_weight = np.concatenate([part.log_weight for part in off])
     log_z = float(logsumexp(log_weight))
     share = np.exp(log_weight - log_z) if log_z > -np.inf else np.zeros(len(log_weight))
-    of_family = np.bincount(np.concatenate([part.family for part in off]), share)
+    family = np.concatenate([part.family for part in off])
+    of_family = np.bincount(family, share)
     grown = np.cumsum([1 / part.number for part in off])
     by_levels = share @ np.repeat(grown, [len(part.log_weight) for part in off])
     return Levels(
@@ -305,6 +309,7 @@ def _result(off: list[_Off], evaluations: int, complete: bool) -> Levels:
         levels=len(off) - 1,
         position=np.concatenate([part.position for part in off]),
         log_weight=log_weight,
+        family=family,
         evaluations=evaluations,
         complete=complete,
     )

@@ -21,6 +21,7 @@ from pymc_anneal.pipeline.fitted_mixture import ratio_to
 from pymc_anneal.pipeline.hear_witnesses import Draws, Hearing, hear_witnesses
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.session import Session
+from pymc_anneal.pipeline.split_levels import draws_of
 from pymc_anneal.pipeline.target import PilotedRun
 
 # Particles of the run to which a mixture is fitted, if none was fitted before.
@@ -56,7 +57,7 @@ def audit_run(fitted: FittedReference, forward: ForwardStages) -> ModeAudit:
 
 
 def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages) -> Hearing | None:
-    """Ask the held-out particles of the survey whether a run misses a part of the posterior.
+    """Ask the held-out particles of the survey, and levels, what a run misses of the posterior.
 
     None if nothing was surveyed.
     """
@@ -76,7 +77,11 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
         known=fitted.met_share_of(surveyed.pilot.rough_log_z),
     )
     most = highest_log_evidence(forward.run.log_weight)
-    return hear_witnesses(session, surveyed, log_ratio, draws, most, LEVEL)
+    hearing = hear_witnesses(session, surveyed, log_ratio, draws, most, LEVEL)
+    by_levels = draws_of(levels_of(forward), count, session.seeds.levels)
+    missed = "" if by_levels is None else by_levels.miss(log_ratio, draws, LEVEL)
+    both = "; ".join(filter(None, (hearing.objection, missed)))
+    return hearing._replace(objection=both)
 
 
 def doubt_run(

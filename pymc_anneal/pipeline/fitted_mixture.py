@@ -17,7 +17,6 @@ path from the mixture:
   gradients per particle for a variance of one of the log weights.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -28,7 +27,6 @@ from pymc_anneal.adaptation.fitted_reference import (
     FittedReference,
     draw_start,
     mixture_of,
-    normalised,
 )
 from pymc_anneal.adaptation.mixture_weights import log_ratio
 from pymc_anneal.adaptation.pilot import Pilot, PilotTooLongError
@@ -40,15 +38,15 @@ from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.heavy_tail import estimate_with_tail
-from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, find_hole
+from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
-from pymc_anneal.pipeline.hear_witnesses import Draws, hear_witnesses
+from pymc_anneal.pipeline.hear_witnesses import Draws, LogRatio, hear_witnesses
 from pymc_anneal.pipeline.model_target import ModelTarget
 from pymc_anneal.pipeline.options import Options
 from pymc_anneal.pipeline.session import Session
-from pymc_anneal.pipeline.split_levels import draws_of, split_levels
+from pymc_anneal.pipeline.split_levels import DrawsByLevels, draws_of, split_levels
 from pymc_anneal.pipeline.target import Choice, PilotedRun, RunCandidate
 from pymc_anneal.transitions.independence import IndependenceMetropolis
 
@@ -131,7 +129,8 @@ def _fit(
     further = draws_of(levels, len(particles), session.seeds.levels)
     with session.display.busy("Fit", "a mixture of densities, and further modes"):
         most = _budget(session, surveyed)
-        fit = partial(fit_to_particles, surveyed=every, further=further, hints=hints, most=most)
+        position = None if further is None else further.position
+        fit = partial(fit_to_particles, surveyed=every, further=position, hints=hints, most=most)
         fit = partial(fit, compiled, particles, seed, pilot.evaluations)
         fitted = session.meter.run("Fit", fit)
     log_ratio_to = ratio_to(fitted, compiled, surveyed)
@@ -148,7 +147,7 @@ def _fit(
         fitted=fitted,
         levels=levels,
         objection=hearing.objection
-        or object_by_levels(levels, fitted, further, log_ratio_to)
+        or object_by_levels(levels, fitted, further, log_ratio_to, draws)
         or ("" if fitted.complete else _INCOMPLETE),
     )
 
@@ -156,11 +155,12 @@ def _fit(
 def object_by_levels(
     levels: Levels | None,
     fitted: FittedReference,
-    draws: np.ndarray | None,
-    log_ratio_to: Callable[[np.ndarray], np.ndarray],
+    found_by: DrawsByLevels | None,
+    log_ratio_to: LogRatio,
+    draws: Draws,
 ) -> str:
     """Return what levels, and draws by them, say that a mixture misses; "" if nothing."""
-    if levels is None or draws is None:
+    if levels is None or found_by is None:
         return ""
     found = Estimate("levels", levels.log_evidence, levels.mcse)
     fit = estimate_with_tail("the mixture", fitted.log_ratio_draws)
@@ -169,13 +169,7 @@ def object_by_levels(
             f"log Z is {found.log_evidence:.4g} +- {found.mcse:.2g} by levels, "
             f"{fit.log_evidence:.4g} +- {fit.mcse:.2g} by the mixture"
         )
-    _, family = np.unique(draws, axis=0, return_inverse=True)
-    own = fitted.log_ratio_draws
-    hole = find_hole(log_ratio_to(draws), family, own, normalised(own))
-    if hole.p_value < LEVEL_OF_CHOICES:
-        at_most = f"at most {hole.mass:.2g} of the posterior could be"
-        return f"{hole.share:.2g} of the draws by levels lie where {at_most}"
-    return ""
+    return found_by.miss(log_ratio_to, draws, LEVEL_OF_CHOICES)
 
 
 def _hear_pilot(
@@ -194,9 +188,7 @@ def _hear_pilot(
     return replace(measured, objection=hearing.objection)
 
 
-def ratio_to(
-    fitted: FittedReference, compiled: CompiledModel, surveyed: PilotedRun
-) -> Callable[[np.ndarray], np.ndarray]:
+def ratio_to(fitted: FittedReference, compiled: CompiledModel, surveyed: PilotedRun) -> LogRatio:
     """Return the log ratio of a posterior to a mixture, from positions ``(n, d)`` to ``(n,)``."""
     size = COSTLY_BATCH if compiled.costly else len(surveyed.pilot.position)
     target = TargetDensity(GeometricPath(compiled.log_terms), size)

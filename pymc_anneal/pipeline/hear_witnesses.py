@@ -1,7 +1,7 @@
 """Witnesses of a survey, asked about coordinates, a reference or a run (`evidence/held_out.py`)."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from pymc_anneal.adaptation.witnesses import held_out, settled
 from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, Hole, find_hole, is_too_low
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun
+
+# From positions (n, d) to log ratios of the posterior to some density, (n,).
+LogRatio: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 class Draws(NamedTuple):
@@ -67,7 +70,7 @@ class Hearing(NamedTuple):
 def hear_witnesses(
     session: Session,
     surveyed: PilotedRun,
-    log_ratio: Callable[[np.ndarray], np.ndarray],
+    log_ratio: LogRatio,
     draws: Draws,
     log_evidence: float,
     level: float = LEVEL_OF_CHOICES,

@@ -5,19 +5,24 @@ a mixture is fitted, which weighs what only one of the two has found.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_anneal.adaptation.fitted_reference import normalised
+from pymc_anneal.adaptation.flat_likelihood import is_mostly_flat
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.annealing.resampling import systematic
 from pymc_anneal.base.batches import COSTLY_BATCH
+from pymc_anneal.base.seeds import spawned
+from pymc_anneal.evidence.held_out import find_hole
 from pymc_anneal.evidence.levels import Levels, Terms, predict_evaluations, split
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.derivatives import SMOOTH
 from pymc_anneal.model.jumps import likelihood_has_jumps
-from pymc_anneal.model.parents import count_data
+from pymc_anneal.model.parents import count_data, likelihood_is_constant
 from pymc_anneal.paths.geometric import GeometricPath
+from pymc_anneal.pipeline.hear_witnesses import Draws, LogRatio
 from pymc_anneal.pipeline.session import Session
 from pymc_anneal.pipeline.target import PilotedRun
 
@@ -38,15 +43,26 @@ def split_levels(session: Session, compiled: CompiledModel, surveyed: PilotedRun
     """Split levels from draws of the prior, in the coordinates of a survey.
 
     By default where no climbs look for modes, since the density has no second derivatives, or where
-    they may not show one, since it jumps; and where it is predicted to take seconds.
+    they may not show one, since it jumps or is flat; and where it is predicted to take seconds.
     """
     audit = session.settings.audit
-    smooth = compiled.derivatives.order == SMOOTH and not likelihood_has_jumps(compiled)
-    if audit == "off" or (audit == "auto" and smooth):
+    if audit == "off" or (audit == "auto" and _leads_on(session, compiled, surveyed)):
         return None
     # Kept in the checkpoint: a resumed run would measure another time for an evaluation.
     split = partial(_split, session, compiled, surveyed)
     return session.meter.run("Levels", partial(session.log.stage, "Levels", split))
+
+
+def _leads_on(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> bool:
+    """Whether climbs by the likelihood may show its modes."""
+    if compiled.derivatives.order < SMOOTH or likelihood_has_jumps(compiled):
+        return False
+    count = len(surveyed.pilot.position)
+    size = COSTLY_BATCH if compiled.costly else count  # as for the fit, whose programs these are
+    target = TargetDensity(GeometricPath(compiled.log_terms), size)
+    flat = is_mostly_flat(target, surveyed.draw_reference(spawned(session.seeds.levels, 2), count))
+    session.meter.add("Levels", target.evaluations, 0.0)
+    return not flat or likelihood_is_constant(compiled)
 
 
 def _split(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -> Levels | None:
@@ -91,9 +107,26 @@ def _predict_evaluations(evaluate: Terms, surveyed: PilotedRun, draws: int) -> f
     return predict_evaluations(draws, _KEPT, pilot.position.shape[1], information)
 
 
-def draws_of(levels: Levels | None, number: int, seed: np.random.SeedSequence) -> np.ndarray | None:
-    """Return draws of the posterior by levels, shape ``(number, d)``; None if there are none."""
+class DrawsByLevels(NamedTuple):
+    """Draws of the posterior, shape ``(n, d)``, and the draw of the prior each descends from."""
+
+    position: np.ndarray
+    family: np.ndarray
+
+    def miss(self, log_ratio: LogRatio, draws: Draws, level: float) -> str:
+        """Say what they have found of a posterior and other draws have not; "" if nothing."""
+        hole = find_hole(log_ratio(self.position), self.family, *draws)
+        if hole.p_value >= level:
+            return ""
+        at_most = f"at most {hole.mass:.2g} of the posterior could be"
+        return f"{hole.share:.2g} of the draws by levels lie where {at_most}"
+
+
+def draws_of(
+    levels: Levels | None, number: int, seed: np.random.SeedSequence
+) -> DrawsByLevels | None:
+    """Return so many draws of the posterior by levels; None if there are none."""
     if levels is None or not levels.complete:
         return None
     index = systematic(np.random.default_rng(seed), normalised(levels.log_weight), number)
-    return np.asarray(levels.position[index])
+    return DrawsByLevels(levels.position[index], levels.family[index])

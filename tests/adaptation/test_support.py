@@ -11,9 +11,14 @@ from scipy import stats
 
 import pymc_anneal as pma
 
-from pymc_anneal.adaptation.flat_likelihood import FlatLikelihoodError, check_not_flat
+from pymc_anneal.adaptation.flat_likelihood import (
+    FlatLikelihoodError,
+    check_not_flat,
+    is_mostly_flat,
+)
 from pymc_anneal.adaptation.pilot import Pilot, run_pilot
 from pymc_anneal.adaptation.support import WANTED, Reached, take_first_step
+from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import LogTerms, NanDensityError
 from pymc_anneal.base.double_precision import double_precision
 
@@ -181,6 +186,25 @@ def flat_coordinates(path: pma.GeometricPath, kernel: pma.Transition, ndim: int 
 
 def is_flat(path: pma.GeometricPath, kernel: pma.Transition) -> bool:
     return bool(flat_coordinates(path, kernel))
+
+
+FLATS = {
+    "tent": (lambda x: jnp.maximum(1 - 50 * jnp.abs(x[0] - 1), 0.0), True),
+    "tent beside a slope": (lambda x: x[1] + jnp.maximum(1 - 5 * jnp.abs(x[0] - 1), 0.0), True),
+    "one coordinate of two": (lambda x: -((x[0] - 1) ** 2), False),
+    "a little slope": (lambda x: jnp.maximum(x[0], -0.5), False),
+    "constant": (lambda x: jnp.zeros(()), True),
+    "zero elsewhere": (lambda x: jnp.where(x[0] > 1, -(x[0] ** 2), -jnp.inf), False),
+    "zero everywhere": (lambda x: jnp.full((), -jnp.inf), False),
+}
+
+
+@pytest.mark.parametrize(("log_likelihood", "flat"), FLATS.values(), ids=FLATS)
+@double_precision
+def test_mostly_flat(log_likelihood, flat: bool) -> None:
+    path = pma.GeometricPath(lambda x: LogTerms(-0.5 * (x**2).sum(), log_likelihood(x)))
+    position = np.random.default_rng(3).normal(size=(PARTICLES, 2))
+    assert is_mostly_flat(TargetDensity(path, PARTICLES), position) == flat
 
 
 def test_flat_steps_are_recognised() -> None:

@@ -5,7 +5,13 @@ import pytest
 
 from scipy import stats
 
-from pymc_anneal.evidence.held_out import LEVEL, effective_witnesses, find_hole, is_too_low
+from pymc_anneal.evidence.held_out import (
+    LEVEL,
+    LEVEL_OF_CHOICES,
+    effective_witnesses,
+    find_hole,
+    is_too_low,
+)
 
 # Witnesses of a survey, in families of up to 16 that stand for one mode each; and draws of a run.
 WITNESSES, DRAWS = 128, 2048
@@ -74,7 +80,7 @@ def test_a_hole_by_hand() -> None:
     assert found.witnesses == 10
     # The mass that no draw of a hundred meets with a probability of LEVEL / 10.
     assert found.mass == pytest.approx(1 - (LEVEL / 10) ** 0.01)
-    assert found.p_value == pytest.approx(10 * stats.binom.sf(4, 10, found.mass))
+    assert found.p_value == pytest.approx(10 * stats.poisson.sf(4, 10 * found.mass))
     assert "0.5 of the held-out particles" in str(found)
 
 
@@ -137,3 +143,35 @@ def test_witnesses_that_know_a_part_make_it_look_larger() -> None:
     arguments = at_witnesses, np.arange(2000), at_draws, even
     assert find_hole(*arguments).p_value < LEVEL
     assert find_hole(*arguments, known=1 / 3).p_value > 0.1
+
+
+def by_levels(rng: np.random.Generator, mean: float, share: float, known: float) -> float:
+    """Return the p-value of draws that know of a region, which a few families of levels stand for.
+
+    Of the posterior, `share` is in the region and `known` of the draws are. A Poisson number of
+    families has reached it, and many are elsewhere, all of them with shares of their own.
+    """
+    inside = share / mean * rng.lognormal(-0.32, 0.8, size=rng.poisson(mean))
+    outside = (1 - share) / 200 * rng.lognormal(-0.32, 0.8, size=200)
+    weight = np.concatenate([inside, outside])
+    family = rng.choice(len(weight), size=DRAWS, p=weight / weight.sum())
+    at_witnesses = np.where(family < len(inside), HOLE, rng.normal(size=DRAWS))
+    at_draws = np.where(rng.uniform(size=DRAWS) < known, HOLE, rng.normal(size=DRAWS))
+    return find_hole(at_witnesses, family, at_draws, np.full(DRAWS, 1 / DRAWS)).p_value
+
+
+@pytest.mark.parametrize(
+    ("mean", "share"),
+    [(0.03, 0.003), (0.3, 0.02), (1.0, 0.02), (3.0, 0.05), (5.0, 0.1), (3.0, 0.3)],
+)
+def test_few_families_in_a_region_seldom_accuse_draws_that_are_right(mean, share) -> None:
+    rng = np.random.default_rng(7)
+    found = np.array([by_levels(rng, mean, share, share) for _ in range(1000)])
+    assert (found < LEVEL_OF_CHOICES).mean() < LEVEL_OF_CHOICES
+
+
+@pytest.mark.parametrize(("mean", "share"), [(20.0, 0.15), (30.0, 0.1)])
+def test_a_region_of_some_families_is_seen(mean: float, share: float) -> None:
+    rng = np.random.default_rng(9)
+    found = np.array([by_levels(rng, mean, share, 1e-3) for _ in range(300)])
+    assert (found < LEVEL).mean() > 0.95

@@ -12,15 +12,16 @@ import pytest
 
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
-from scipy import stats
+from scipy import integrate, stats
 
 import pymc_anneal as pma
 
 from pymc_anneal.adaptation import target_density
-from pymc_anneal.adaptation.fit_mixture import fit_to_particles
+from pymc_anneal.adaptation.fit_mixture import MixtureFitter, fit_to_particles
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
 from pymc_anneal.pipeline import audit, fitted_mixture, split_levels
+from pymc_anneal.pipeline.hear_witnesses import Draws
 
 SEED = np.random.SeedSequence(1)
 
@@ -243,13 +244,17 @@ def ask(normal):
     """Return a function of how much higher levels are, and how many draws lie in a hole."""
     fitted = fit_to_particles(normal, normal.sample_prior(SEED, 256), SEED)
     draws = np.random.default_rng(1).normal(0.24, 0.45, (256, 1))
-    levels = Levels(fitted.log_z, 0.03, 9, draws, np.zeros(256), 0, True)
+    levels = Levels(fitted.log_z, 0.03, 9, draws, np.zeros(256), np.arange(256), 0, True)
+    own = Draws.of_weights(fitted.log_ratio_draws)
 
-    def answer(rise: float = 0.0, high: int = 0) -> str:
+    def answer(rise: float = 0.0, high: int = 0, families: int = 256) -> str:
         found = replace(levels, log_evidence=levels.log_evidence + rise)
+        index = np.arange(256)
+        family = np.where(index < high, index % families, 256 + index)
+        by_levels = split_levels.DrawsByLevels(draws, family)
         log_ratio = np.full(256, -50.0)
         log_ratio[:high] = 50.0
-        return fitted_mixture.object_by_levels(found, fitted, draws, lambda _: log_ratio)
+        return fitted_mixture.object_by_levels(found, fitted, by_levels, lambda _: log_ratio, own)
 
     return answer
 
@@ -261,10 +266,82 @@ class TestObjection:
     def test_a_mixture_below_levels(self, ask, rise: float, objects: bool) -> None:
         assert ("+- 0.03 by levels" in ask(rise)) == objects
 
-    @pytest.mark.parametrize(("high", "objects"), [(0, False), (1, False), (25, True)])
-    def test_draws_where_the_mixture_has_nothing(self, ask, high: int, objects: bool) -> None:
-        assert ("could be" in ask(high=high)) == objects
+    @pytest.mark.parametrize(
+        ("high", "families", "objects"),
+        [(0, 256, False), (1, 256, False), (25, 256, True), (50, 5, True), (50, 1, False)],
+    )
+    def test_draws_where_the_mixture_has_nothing(self, ask, high, families, objects) -> None:
+        assert ("could be" in ask(high=high, families=families)) == objects
 
     def test_no_levels_say_nothing(self, normal) -> None:
         fitted = fit_to_particles(normal, normal.sample_prior(SEED, 256), SEED)
-        assert fitted_mixture.object_by_levels(None, fitted, None, len) == ""
+        own = Draws.of_weights(fitted.log_ratio_draws)
+        assert fitted_mixture.object_by_levels(None, fitted, None, len, own) == ""
+
+
+HEIGHT, WIDTH = 400.0, 0.02
+TENTS = {
+    "switch": lambda rise, far: pt.switch(far < WIDTH, rise, 0.0),
+    "maximum": lambda rise, far: pt.maximum(rise, 0.0),
+    "clip": lambda rise, far: pt.clip(rise, 0.0, 1e3),
+}
+
+
+def tents(form: str) -> tuple[pm.Model, float]:
+    """Two tents, of which 5e-6 of the prior meets both, and the exact log evidence."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 3, shape=2)
+        far = pt.abs(x - 4)
+        pm.Potential("tent", TENTS[form](HEIGHT * (WIDTH - far), far).sum())
+
+    def above(v: float) -> float:
+        return stats.norm.pdf(v, 0, 3) * np.expm1(HEIGHT * (WIDTH - abs(v - 4)))
+
+    inside = integrate.quad(above, 4 - WIDTH, 4 + WIDTH, points=[4])[0]
+    return model, 2 * np.log1p(inside)
+
+
+def sample_tents(form: str, seed: int):
+    model, exact = tents(form)
+    idata = pma.sample_ais(model=model, random_seed=seed, progressbar=False, warnings=False)
+    return pma.log_evidence(idata), exact
+
+
+class TestFlatLikelihood:
+    """Nothing leads to a tent from most draws of the prior, and to both from hardly any."""
+
+    @pytest.mark.quick_cases("maximum")
+    @pytest.mark.parametrize("form", TENTS)
+    def test_levels_lead_to_both_tents(self, form: str) -> None:
+        found, exact = sample_tents(form, 4)
+        assert found.verdict.trusted
+        assert abs(found.log_evidence - exact) < 4 * found.mcse
+        assert "levels" in {w.kind for w in found.witnesses}
+
+    def test_without_them_one_is_missed(self, monkeypatch) -> None:
+        """The twin."""
+        monkeypatch.setattr(split_levels, "is_mostly_flat", lambda *arguments: False)
+        found, exact = sample_tents("maximum", 4)
+        assert found.log_evidence < exact - 0.1
+
+    def test_draws_by_levels_are_candidates(self, monkeypatch) -> None:
+        """The twin: without them, the mixture is fitted to one tent at a time."""
+
+        def forget(self, mixture, found, seed, search, particles):
+            return add_peaks(self, mixture, found, seed, search, self.position)
+
+        add_peaks = MixtureFitter.add_peaks
+        monkeypatch.setattr(MixtureFitter, "add_peaks", forget)
+        found, exact = sample_tents("maximum", 4)
+        assert found.log_evidence < exact - 0.1
+        assert not found.verdict.trusted
+        assert "draws by levels lie where at most" in str(found.verdict)
+
+    def test_a_likelihood_that_is_constant_needs_none(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("y", 0.0 * pm.Normal("x"), 1.0, observed=[0.3])
+        found = pma.log_evidence(
+            pma.sample_ais(model=model, random_seed=1, progressbar=False, reference="pilot")
+        )
+        assert abs(found.log_evidence - stats.norm.logpdf(0.3)) < 4 * found.mcse
+        assert "levels" not in {w.kind for w in found.witnesses}
