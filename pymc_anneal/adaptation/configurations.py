@@ -84,23 +84,10 @@ def find_configurations(
     support: Support,
     seed: np.random.SeedSequence,
 ) -> Configurations | None:
-    """Search for configurations from draws of the prior.
+    """Search for configurations from draws of the prior, shape ``(m, d)``.
 
-    Parameters
-    ----------
-    density
-        The density in its real coordinates.
-    draws : ndarray, shape (m, d)
-        Draws of the prior.
-    discrete
-        The discrete coordinates.
-    support
-        Smallest and largest value of each; may be infinite.
-
-    Returns
-    -------
-    Configurations or None
-        None if the density is zero at all draws.
+    The density is that of the real coordinates; the others have a support, which may be infinite.
+    None if the density is zero at all draws.
     """
     rng = np.random.default_rng(seed)
     search = _Search(density, tuple(discrete), support, rng)

@@ -113,18 +113,9 @@ class ParticleSystem:
         candidates: Sequence[Candidate],
         stuck: bool = True,
     ) -> "ParticleSystem":
-        """Move the particles twice with each candidate, and tune the transition by it.
+        """Move the particles twice with each candidate effort in turn, and tune by it.
 
-        Parameters
-        ----------
-        path, beta
-            The density.
-        key
-            Source of randomness.
-        candidates
-            Effort levels to try, in turn.
-        stuck
-            Whether a few particles that reject nearly always shorten the steps of all.
+        A few particles that reject nearly always shorten the steps of all, if `stuck`.
 
         Raises
         ------

@@ -62,23 +62,11 @@ def weigh(
     curved: GaussianReference | None,
     seed: np.random.SeedSequence,
 ) -> Peak | None:
-    """Estimate mass, mean and covariance of a peak.
+    """Estimate mass, mean and covariance of a peak from a normal density with its widths.
 
-    Parameters
-    ----------
-    log_density
-        From positions, shape ``(n, d)``, to log densities, shape ``(n,)``.
-    wide
-        A normal density with the widths of the peak.
-    curved
-        The one of the curvature at the top, if there is one. It is returned as it is if enough of
-        its draws have any weight: as a component it is better than one with the moments of a few
-        hundred draws, in the tails first of all.
-
-    Returns
-    -------
-    Peak or None
-        None if too few draws have any weight.
+    `curved` is the one of the curvature at the top, if there is one. It is returned as it is if
+    enough of its draws have any weight: as a component it is better than one with the moments of a
+    few hundred draws, in the tails first of all. None if too few draws have any weight.
     """
     count = max(_LEAST_DRAWS, _DRAWS_PER_COORDINATE * len(wide.mean))
     first, *others = seed.spawn(1 + _ROUNDS)

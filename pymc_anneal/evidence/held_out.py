@@ -85,28 +85,12 @@ def find_hole(
     effective_draws: float | None = None,
     known: float = 1.0,
 ) -> Hole:
-    """Compare log ratios at witnesses and at weighted draws.
+    """Return the hole that contradicts weighted draws most.
 
-    Parameters
-    ----------
-    at_witnesses : ndarray, shape (n,)
-        Log ratios of target to some density at particles of the target.
-    family : ndarray of int, shape (n,)
-        The ancestor of each of them.
-    at_draws : ndarray, shape (m,)
-        The log ratios at draws that claim to be of the target.
-    weight : ndarray, shape (m,)
-        Their weights, which sum to one.
-    effective_draws : float, optional
-        Effective number of draws. Default: that of the weights.
-    known
-        Share of the posterior that the witnesses know of: if the draws have found more, each part
-        of the rest has a larger share among the witnesses.
-
-    Returns
-    -------
-    Hole
-        The one that contradicts the draws most.
+    Witnesses have the log ratio of the target to some density, shape ``(n,)``, and the ancestor of
+    each; draws that claim to be of the target have it too, ``(m,)``, with weights that sum to one,
+    of which so many are effective. Where the draws have found more than the witnesses know of, a
+    share of the posterior, each part of the rest has a larger share among the witnesses.
     """
     order = np.argsort(-at_draws)
     above = np.concatenate([[0.0], np.cumsum(weight[order])])

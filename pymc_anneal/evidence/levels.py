@@ -169,24 +169,9 @@ def reach(
     """Split levels until half of the particles have the highest log likelihood there is, zero.
 
     For ``-g``, where ``g`` says how far a position is from a region, these are draws of the prior
-    inside of it (subset simulation; Au & Beck 2001).
-
-    Parameters
-    ----------
-    evaluate, position, seed, kept, max_evaluations
-        As in `split`.
-
-    Returns
-    -------
-    position : ndarray, shape (m, d)
-        Particles in the region.
-    family : ndarray of int, shape (m,)
-        The draw from which each descends.
-    log_mass : float
-        Log of its prior mass, in nats.
-    evaluations : int
-
-    None if the evaluations did not suffice, or no particle comes nearer.
+    inside of it (subset simulation; Au & Beck 2001): their positions, the draws from which they
+    descend, the log of the region's prior mass, and the evaluations. None if these did not suffice,
+    or no particle comes nearer. The arguments are those of `split`.
     """
     rng = np.random.default_rng(seed)
     counted = _Counted(evaluate)

@@ -20,24 +20,7 @@ def mixed_draws(
     weight: jax.Array | np.ndarray,
     samplers: Sequence[Sampler],
 ) -> np.ndarray:
-    """Draw from a mixture.
-
-    Parameters
-    ----------
-    seed : SeedSequence
-        The same seed gives the same draws.
-    draws : int
-        Number of draws ``n``.
-    weight : Array, shape (J,)
-        Shares of the components.
-    samplers : sequence of callable, length J
-        Draw from each component.
-
-    Returns
-    -------
-    ndarray, shape (n, d)
-        Independent rows.
-    """
+    """Draw from a mixture of components of such shares, ``(J,)``: independent rows, ``(n, d)``."""
     seed_label, *seeds = seed.spawn(1 + len(samplers))
     rng = np.random.default_rng(seed_label)
     share = np.asarray(weight)

@@ -19,22 +19,10 @@ from pymc_anneal.model.compile import CompiledModel
 def calls_on(
     compiled: CompiledModel, executor: Executor | None, cores: int | None
 ) -> Iterator[Executor | None]:
-    """Record the calls of a model, and make them on the workers of an executor.
+    """Record the calls of a model, make them on workers, and yield the executor of blocks.
 
-    Parameters
-    ----------
-    compiled
-        The model.
-    executor
-        Threads of this process run blocks even if the model has calls: most solvers are not safe
-        in several threads.
-    cores
-        Number of workers, if the executor does not tell.
-
-    Yields
-    ------
-    Executor or None
-        Where blocks run.
+    Threads of this process run blocks even if the model has calls: most solvers are not safe in
+    several threads. `cores` is the number of workers, if the executor does not tell.
 
     Raises
     ------

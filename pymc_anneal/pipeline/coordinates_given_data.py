@@ -54,22 +54,10 @@ def given_data(
 ) -> tuple[ModelTarget, PilotedRun] | None:
     """Choose between known coordinates and those of latent normal variables given the data.
 
-    Parameters
-    ----------
-    session
-        Settings, seeds.
-    base, surveyed
-        The model in non-centred coordinates, and the run from the prior with a survey there.
-    known
-        The run in the coordinates chosen so far, with the particles of the survey there.
-    transition
-        The transition, for the tuning.
-
-    Returns
-    -------
-    tuple of ModelTarget and PilotedRun, or None
-        The model in these coordinates and the run with its particles there; None unless they bring
-        the posterior near to a normal distribution.
+    `base` is the model in non-centred coordinates, `surveyed` the run from the prior with a survey
+    there, `known` the run in the coordinates chosen so far, with the particles of the survey.
+    Returns the model in these coordinates and the run with its particles there; None unless they
+    bring the posterior near to a normal distribution.
     """
     if base.compiled.derivatives.order < SMOOTH:
         return None

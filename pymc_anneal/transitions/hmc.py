@@ -143,22 +143,10 @@ def integrate(
     n_steps: Parameter,
     scale: Parameter,
 ) -> tuple[jax.Array, jax.Array]:
-    """Integrate Hamilton's equations by the two-stage splitting.
+    """Follow Hamiltonian dynamics for so many steps of the two-stage splitting.
 
-    Parameters
-    ----------
-    force
-        Gradient of the log density at positions, shapes ``(n, d)``.
-    position, momentum : Array, shape (n, d)
-    step_size : Array, shape (n, 1)
-    n_steps
-        Number of steps, two gradients each; it may be traced.
-    scale
-        ``S``.
-
-    Returns
-    -------
-    position, momentum : Array, shape (n, d)
+    The force is the gradient of the log density, positions and momenta have the shape ``(n, d)``,
+    step sizes ``(n, 1)``; the number of steps may be traced.
     """
     scale = jnp.asarray(scale)
 

@@ -85,24 +85,9 @@ def apply_transposed_scale(scale: jax.Array, g: jax.Array) -> jax.Array:
 def normal_and_uniform(
     key: jax.Array, position: jax.Array, count: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Draw the random numbers of a move at once.
+    """Draw normal numbers of the shape of the positions, and uniform ones, at once.
 
     The compiler takes longer for each call of a generator than the processor for all numbers.
-
-    Parameters
-    ----------
-    key
-        Source of randomness.
-    position : Array, shape (n, d)
-        Sets shape and type of the normal numbers.
-    count
-        Number of uniform numbers for each particle.
-
-    Returns
-    -------
-    normal : Array, shape (n, d)
-    uniform : Array, shape (n, count)
-        Between 0 and 1.
     """
     (n, d), dtype = position.shape, position.dtype
     # The inverse of the distribution function is infinite at -1.
@@ -114,21 +99,9 @@ def normal_and_uniform(
 def accept_reject(
     uniform: jax.Array, log_accept: jax.Array, proposal: KernelState, current: KernelState
 ) -> tuple[KernelState, jax.Array]:
-    """Accept or reject the proposals of ``n`` particles.
+    """Return the next state of ``n`` particles, and the acceptance probabilities.
 
-    Parameters
-    ----------
-    uniform : Array, shape (n,)
-        Random numbers between 0 and 1, one for each particle.
-    log_accept : Array, shape (n,)
-        Log acceptance ratio; NaN rejects.
-    proposal, current : KernelState
-        Leaves of shape ``(n, ...)``.
-
-    Returns
-    -------
-    KernelState, Array of shape (n,)
-        The next state, and the acceptance probabilities.
+    Uniform numbers and log acceptance ratios have the shape ``(n,)``; NaN rejects.
     """
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
     accepted = uniform < probability
