@@ -148,7 +148,7 @@ def _fit_to_simple(
     """Climb, fit, and search for what the climbs have missed."""
     seed_climb, seed_particles, seed_fit, seed_tails, *others = seed.spawn(4 + 2 * _SEARCHES)
     climbs = _IF_LOG_CONCAVE if log_concave else _CLIMBS
-    tops = find_tops(target, compiled.sample_prior, seed_climb, climbs)
+    tops = find_tops(target, compiled.sample_prior, seed_climb, climbs, compiled)
     if not tops:
         return None
     share = target.effort(compiled.ndim)
@@ -176,7 +176,11 @@ def _fit_to_simple(
 
 
 def find_tops(
-    target: TargetDensity, draw_prior: Sampler, seed: np.random.SeedSequence, climbs: int
+    target: TargetDensity,
+    draw_prior: Sampler,
+    seed: np.random.SeedSequence,
+    climbs: int,
+    compiled: CompiledModel | None = None,
 ) -> list[Peak]:
     """Climb from so many draws of the prior to the tops of a density.
 
@@ -188,7 +192,7 @@ def find_tops(
     """
     seed_start, seed_spread = seed.spawn(2)
     draws, start = draw_prior(seed_spread, _EFFORT.particles), draw_prior(seed_start, climbs)
-    if is_mostly_flat(target, start):
+    if is_mostly_flat(target, start, compiled):
         return []
     spread = bulk_deviation(draws)
     calls = _EFFORT.times(target.effort(start.shape[1])).calls

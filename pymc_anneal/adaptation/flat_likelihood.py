@@ -17,6 +17,8 @@ from pymc_anneal.adaptation.particles import gradient_array
 from pymc_anneal.adaptation.support import compare_ends
 from pymc_anneal.adaptation.target_density import TargetDensity
 from pymc_anneal.base.contracts import Path, PyTree, Transition
+from pymc_anneal.model.compile import CompiledModel
+from pymc_anneal.model.parents import depends_on_some
 
 # Share of the draws that are most of them.
 _MOSTLY = 0.5
@@ -92,11 +94,14 @@ def _moved_by_gradients(transition: Transition, ndim: int) -> np.ndarray:
     return moved
 
 
-def is_mostly_flat(target: TargetDensity, position: np.ndarray) -> bool:
+def is_mostly_flat(
+    target: TargetDensity, position: np.ndarray, compiled: CompiledModel | None = None
+) -> bool:
     """Whether a likelihood has no slope at most draws of the prior, or none along a coordinate.
 
-    Climbs from there lead to no top of the likelihood: a narrow one may be met by none of them. A
-    coordinate along which it has a slope at no draw is one of the prior alone, for what is known.
+    Climbs from there lead to no top of the likelihood: a narrow one may be met by none of them.
+    Coordinates along which it has a slope at no draw may be those of the prior alone: they count
+    where the variable has no others, and the likelihood of the compiled model depends on it.
     """
     possible = np.isfinite(target.evaluate(position).log_likelihood)
     slopes = (target.value_and_gradient(position, beta=beta)[1] for beta in (0.0, 1.0))
@@ -104,7 +109,12 @@ def is_mostly_flat(target: TargetDensity, position: np.ndarray) -> bool:
     if not flat.size:
         return False
     along = np.where(flat.all(axis=0), 0.0, flat.mean(axis=0))
-    return bool(max(along.max(), flat.all(axis=1).mean()) > _MOSTLY)
+    if max(along.max(), flat.all(axis=1).mean()) > _MOSTLY:
+        return True
+    if compiled is None:
+        return False
+    silent = {v.name for v in compiled.variables if flat[:, v.start : v.stop].all()}
+    return bool(silent) and depends_on_some(compiled, silent)
 
 
 def _are_equal(start: np.ndarray, stop: np.ndarray) -> np.ndarray:

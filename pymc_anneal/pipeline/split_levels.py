@@ -60,7 +60,8 @@ def _leads_on(session: Session, compiled: CompiledModel, surveyed: PilotedRun) -
     count = len(surveyed.pilot.position)
     size = COSTLY_BATCH if compiled.costly else count  # as for the fit, whose programs these are
     target = TargetDensity(GeometricPath(compiled.log_terms), size)
-    flat = is_mostly_flat(target, surveyed.draw_reference(spawned(session.seeds.levels, 2), count))
+    draws = surveyed.draw_reference(spawned(session.seeds.levels, 2), count)
+    flat = is_mostly_flat(target, draws, compiled)
     session.meter.add("Levels", target.evaluations, 0.0)
     return not flat or likelihood_is_constant(compiled)
 

@@ -121,6 +121,7 @@ class Model:
     ndim: int = D
     unimodal_columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     branches: None = None
+    variables: tuple = ()
     sample_prior: Any = staticmethod(draw_prior)
 
 

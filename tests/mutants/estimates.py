@@ -50,9 +50,12 @@ ROWS: Rows = [
     ),
     (
         "model/parents",
-        "tests/model/test_jumps.py tests/model/test_constant_likelihood.py",
+        "tests/model/test_jumps.py tests/model/test_constant_likelihood.py tests/pipeline/test_split_levels.py",
         [
-            ("if not likelihood_has_parents(compiled):", "if True:"),
+            ("return not likelihood_has_parents(compiled) or not", "return not"),
+            ("bool(maybe & parameters_of_likelihood(compiled))", "True"),
+            ("blockers=compiled.model.free_RVs", "blockers=None"),
+            ("maybe = names & {v.name for v in direct}", "maybe = names"),
             ("_, likelihood = compiled.freeze(", "_, likelihood = list("),
             ("if data[rv.name].size", ""),
             ('("canonicalize", "specialize")', '("canonicalize",)'),

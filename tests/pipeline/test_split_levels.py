@@ -18,6 +18,9 @@ import pymc_anneal as pma
 
 from pymc_anneal.adaptation import target_density
 from pymc_anneal.adaptation.fit_mixture import MixtureFitter, fit_to_particles
+from pymc_anneal.adaptation.flat_likelihood import is_mostly_flat
+from pymc_anneal.adaptation.target_density import TargetDensity
+from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.host_calls import Calls, Values, _evaluate_singly
 from pymc_anneal.pipeline import audit, fitted_mixture, split_levels
@@ -305,6 +308,37 @@ def sample_tents(form: str, seed: int):
     model, exact = tents(form)
     idata = pma.sample_ais(model=model, random_seed=seed, progressbar=False, warnings=False)
     return pma.log_evidence(idata), exact
+
+
+@pytest.mark.parametrize(
+    ("of", "reaches"),
+    [
+        (lambda x: pt.maximum(9.0 - 900.0 * pt.abs(x[0] - 4), 0.0), True),
+        (lambda x: 0.0 * x.sum(), False),
+        (lambda x: x[0], False),  # the prior alone has the other entry
+        (lambda x: pt.constant(0.0), False),
+    ],
+)
+@double_precision
+def test_a_variable_without_a_slope_may_reach_the_likelihood(of, reaches: bool) -> None:
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 3, shape=2)
+        b = pm.Normal("b", shape=3)
+        theta = pm.Normal("theta", b, 0.2)  # b itself is not in the likelihood
+        pm.Potential("tent", of(x))
+        pm.Normal("y", theta, 0.5, observed=[1.0, 0.0, -1.0])
+    compiled = pma.compile_model(model)
+    target = TargetDensity(pma.GeometricPath(compiled.log_terms), 32)
+    assert is_mostly_flat(target, compiled.sample_prior(SEED, 32), compiled) == reaches
+
+
+def test_draws_by_levels_know_their_families() -> None:
+    weight = np.log([0.5, 1e-9, 0.5])
+    position, family = np.arange(3.0)[:, None], np.array([7, 8, 9])
+    levels = Levels(0.0, 0.1, 3, position, weight, family, 0, True)
+    drawn = split_levels.draws_of(levels, 10, SEED)
+    np.testing.assert_array_equal(drawn.family, 7 + drawn.position[:, 0])
+    assert set(drawn.family) == {7, 9}
 
 
 class TestFlatLikelihood:
