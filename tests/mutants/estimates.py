@@ -49,6 +49,40 @@ ROWS: Rows = [
         ],
     ),
     (
+        "pipeline/check_transition",
+        "tests/pipeline/test_choose_transition.py",
+        [
+            ("if not kernel.parts:", "if False:"),
+            ("wrong or not moved or len(set(moved)) < len(moved)", "wrong or not moved"),
+            ("wrong or not moved or len(set(moved)) < len(moved)", "wrong or len(set(moved)) < len(moved)"),
+            ("if inner is not part and not inner.restrictable:", "if False:"),
+            ("np.issubdtype(array.dtype, np.integer) and array >= 1", "array >= 1"),
+            ("finite and array.ndim == 0 and array > 0", "finite and array.ndim == 0"),
+            ("np.diagonal(array) if array.ndim == 2 else array", "array"),
+            ("or (closed and value == 1)", "or value == 1"),
+            ("getattr(inner, name, 0.5)", "getattr(part, name, 0.5)"),
+            ("_fault(name, value, len(moved))", "_fault(name, value, ndim)"),
+        ],
+    ),
+    (
+        "pipeline/counted_run",
+        "tests/pipeline/test_counted_run.py",
+        [
+            ("if np.diff(betas).max() > most * (1 + 1e-9):", "if False:"),
+            ("math.ceil((1 - 1e-12) / most)", "1"),
+        ],
+    ),
+    (
+        "pipeline/session",
+        "tests/execution/test_checkpoint.py",
+        [("        stack.callback(log.save)\n", "")],
+    ),
+    (
+        "pipeline/run",
+        "tests/execution/test_checkpoint.py",
+        [("            return replace(stages, interrupted=True)", "            return stages")],
+    ),
+    (
         "model/parents",
         "tests/model/test_jumps.py tests/model/test_constant_likelihood.py tests/pipeline/test_split_levels.py",
         [

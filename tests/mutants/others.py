@@ -4,6 +4,34 @@ from tests.mutants.mutant import Rows
 
 ROWS: Rows = [
     (
+        "execution/fingerprint",
+        "tests/execution/test_fingerprint.py",
+        [
+            ('re.sub(" at 0x[0-9a-f]+", "", graph)', "graph"),
+            ("texts = list(code.co_names), [code.co_code.hex()]", "texts = list(code.co_names), [str(len(code.co_code))]"),
+            ("names += own", "pass"),
+            ("texts.append(text)", "pass"),
+            ("if isinstance(constant, frozenset) else constant", "if isinstance(constant, tuple) else constant"),
+            ("yield from (text, value.__defaults__, value.__kwdefaults__)", "yield text"),
+            ("if isinstance(v, _FOLLOWED))", "if False)"),
+            ('yield getattr(value, "__wrapped__", None)', "yield None"),
+            ('yield getattr(value, "__dict__", None)', "yield None"),
+            ("[value.func, value.args, value.keywords]", "[value.func]"),
+            ("yield from (value.__func__, value.__self__)", "yield value.__func__"),
+            ("sorted(map(inner, value))", "map(str, sorted(map(inner, value))[:1])"),
+        ],
+    ),
+    (
+        "base/arguments",
+        "tests/base/test_arguments.py tests/pipeline/test_settings.py tests/pipeline/test_model_target.py",
+        [
+            ("not 0 < value <= most", "not 0 < value"),
+            ("not 0 < value <= most", "not 0 <= value <= most"),
+            ("isinstance(value, int | float | np.number) and not isinstance(value, bool)", "isinstance(value, int | float | np.number)"),
+            ("if not isinstance(value, Mapping | None):", "if False:"),
+        ],
+    ),
+    (
         "base/meter",
         "tests/base/test_meter.py",
         [
