@@ -117,8 +117,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, type):
         yield from ()
     else:
-        yield getattr(value, "__wrapped__", None)  # what `jax.jit` compiles
-        yield getattr(value, "__dict__", None)
+        yield getattr(value, "__dict__", None)  # with what `jax.jit` compiles
 
 
 def _instructions(code: CodeType) -> tuple[list[str], str]:

@@ -32,6 +32,17 @@ def scaled(factor: float, shift: float = 0.0):
     return density
 
 
+def with_default(shift: float):
+    def density(x, own=shift):
+        return x + own
+
+    return density
+
+
+def later(x):
+    return lambda: FACTOR * x
+
+
 def doubled(x):
     return FACTOR * x
 
@@ -52,7 +63,9 @@ class Held:
 
 PAIRS = {
     "closure": (scaled(1.0), scaled(2.0)),
-    "default": (scaled, lambda factor, shift=1.0: factor),
+    "default": (with_default(1.0), with_default(2.0)),
+    "operation": (lambda x: x + 1, lambda x: x - 1),
+    "set in the code": (lambda x: x in {"a", "b", "c"}, lambda x: x in {"a", "b", "d"}),
     "code": (lambda x: x + 1, lambda x: x + 2),
     "code inside": (lambda x: [v + 1 for v in x], lambda x: [v + 2 for v in x]),
     "attribute": (Held(1.0), Held(2.0)),
@@ -71,7 +84,7 @@ def test_what_differs_is_told_apart(one, other) -> None:
     assert describe(one) != describe(other)
 
 
-@pytest.mark.parametrize("name", ["doubled", "twice_doubled"])
+@pytest.mark.parametrize("name", ["doubled", "twice_doubled", "later"])
 def test_a_global_value_counts(name: str, monkeypatch) -> None:
     before = describe(globals()[name])
     monkeypatch.setitem(globals(), "FACTOR", 3.0)

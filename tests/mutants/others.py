@@ -14,7 +14,6 @@ ROWS: Rows = [
             ("if isinstance(constant, frozenset) else constant", "if isinstance(constant, tuple) else constant"),
             ("yield from (text, value.__defaults__, value.__kwdefaults__)", "yield text"),
             ("if isinstance(v, _FOLLOWED))", "if False)"),
-            ('yield getattr(value, "__wrapped__", None)', "yield None"),
             ('yield getattr(value, "__dict__", None)', "yield None"),
             ("[value.func, value.args, value.keywords]", "[value.func]"),
             ("yield from (value.__func__, value.__self__)", "yield value.__func__"),
