@@ -202,6 +202,7 @@ WRONG = {
     "no steps": (lambda: pma.HMC(n_steps=0), ValueError, "`n_steps` of HMC is 0"),
     "part of a step": (lambda: pma.MALA(n_steps=2.5), ValueError, "a positive whole number"),
     "nan": (lambda: pma.HMC(step_size=np.nan), ValueError, "`step_size` of HMC is nan"),
+    "back": (lambda: pma.HMC(step_size=-0.1), ValueError, "`step_size` of HMC is -0.1"),
     "two sizes": (lambda: pma.HMC(step_size=[0.1, 0.2]), ValueError, "a positive number"),
     "word": (lambda: pma.HMC(step_size="long"), ValueError, "`step_size` of HMC is long"),
     "scales": (lambda: pma.HMC(scale=np.ones(3)), ValueError, "a positive number, 2 of them"),
