@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc.exceptions import ShapeError
+from pymc.exceptions import ShapeError, ShapeWarning
 from pymc.pytensorf import constant_fold
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
@@ -89,7 +89,10 @@ def _set_data(model: pm.Model, name: str, values: np.ndarray) -> None:
     lengths = zip(model.named_vars_to_dims.get(name) or (), before, values.shape, strict=False)
     coords = {d: range(new) for d, old, new in lengths if old != new}
     try:
-        model.set_data(name, values, coords=coords)
+        with warnings.catch_warnings():
+            # That other data have the dimension too: they get their new values next.
+            warnings.simplefilter("ignore", ShapeWarning)
+            model.set_data(name, values, coords=coords)
     except ShapeError as error:
         raise ValueError(
             f"pm.Data '{name}' cannot have the shape {values.shape}: {first_line(error)} Declare "

@@ -12,6 +12,7 @@ from scipy import integrate, interpolate, stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.other_data import check_fit, copy_with
 from pymc_anneal.results.sequential import Design, Sequential, reached
 from pymc_anneal.sampling.sequential import _join
 
@@ -138,6 +139,27 @@ def test_shapes_that_do_not_follow_the_data(kind: str) -> None:
         pma.intrinsic_bayes_factor(models, {"y": Y[:3]}, training=1)
     with pytest.raises(ValueError, match=message):
         pma.design(models, lambda rng, n: {"y": Y[:n]}, [3, 6], draws=1)
+
+
+@pytest.mark.parametrize("first", ["y", "x"])
+def test_data_that_share_a_dimension_grow_together(first: str) -> None:
+    with pm.Model() as model:
+        data = {n: pm.Data(n, np.zeros(3), dims="row") for n in sorted("xy", key=first.__ne__)}
+        pm.Normal("obs", data["x"], 1, observed=data["y"], dims="row")
+    values = dict.fromkeys("xy", Y[:5])
+    check_fit({"model": model}, values)
+    assert copy_with(model, values)["obs"].shape.eval() == 5
+    assert model["y"].get_value().shape == (3,)
+
+
+@pytest.mark.usefixtures("no_run")
+def test_a_dimension_that_a_variable_has_fixed() -> None:
+    with pm.Model() as fixed:
+        effect = pm.Normal("effect", shape=3, dims="row")
+        pm.Normal("obs", effect, 1, observed=pm.Data("y", np.zeros(3), dims="row"), dims="row")
+    models = {"free": normal_mean(True), "fixed": fixed}
+    with pytest.raises(ValueError, match=r"pm.Data 'y' cannot have the shape \(5,\): .* `dims`"):
+        pma.sequential(models, [{"y": Y[:5]}])
 
 
 class TestArgumentsOfOneRun:
