@@ -49,17 +49,31 @@ def check_fit(models: Mapping[str, pm.Model], data: Data) -> None:
 def _why_not(model: pm.Model, data: Data) -> str:
     """Return the error of a model's likelihood with these data, or ""."""
     copy = copy_with(model, data)
-    terms = copy.logp(vars=[*copy.observed_RVs, *copy.potentials], sum=False, jacobian=False)
-    values = [copy.rvs_to_values[rv] for rv in copy.observed_RVs]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            evaluate = copy.compile_fn([*values, *terms], mode=Mode("py", "fast_compile"))
-            found = evaluate(copy.initial_point(0))
-            fixed = constant_fold(freeze_shared([rv.shape for rv in copy.observed_RVs]), False)
+            return _evaluate(copy)
     except Exception as error:  # PyTensor, NumPy and parts of the user's raise errors of any class.
         return first_line(error).rstrip(" .")
-    return next(filter(None, map(_other_shape, copy.observed_RVs, fixed, found)), "")
+
+
+def _evaluate(model: pm.Model) -> str:
+    """Evaluate the likelihood at one point, and return which fixed shape is not that of its data.
+
+    An error of any class is raised where the shapes do not go together.
+    """
+    values = [model.rvs_to_values[rv] for rv in model.observed_RVs]
+    vars_ = [*model.observed_RVs, *model.potentials]
+    terms = model.logp(vars=vars_, sum=False, jacobian=False) if vars_ else []
+    evaluate = model.compile_fn(
+        [*values, *terms],
+        inputs=model.value_vars,
+        mode=Mode("py", "fast_compile"),
+        on_unused_input="ignore",
+    )
+    found = evaluate(model.initial_point(0))
+    fixed = constant_fold(freeze_shared([rv.shape for rv in model.observed_RVs]), False)
+    return next(filter(None, map(_other_shape, model.observed_RVs, fixed, found)), "")
 
 
 def _other_shape(observed: Variable, fixed: Any, value: np.ndarray) -> str:

@@ -125,6 +125,7 @@ def of_fixed_shape(kind: str) -> pm.Model:
         mu = {"effects": lambda: pm.Normal("effect", dims="row")}.get(kind, lambda: 0.0)()
         fixed = {"dims": {"dims": "row"}, "shape": {"shape": 3}}.get(kind, {})
         pm.Normal("obs", mu + (x if kind == "another" else 0.0), 1, observed=y, **fixed)
+        pm.Bernoulli("of no observation", 0.5)
     return model
 
 
