@@ -18,6 +18,7 @@ from pymc_anneal.model.copy_model import copy_model
 from pymc_anneal.model.family import check_data_names
 from pymc_anneal.model.frozen_data import freeze_shared
 from pymc_anneal.model.notes import first_line
+from pymc_anneal.model.without_dims import without_dims
 
 # Values of the pm.Data of a model, by name; the rows of all of them grow together.
 Data = Mapping[str, Any]
@@ -52,7 +53,7 @@ def _why_not(model: pm.Model, data: Data) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _evaluate(copy)
+            return _evaluate(without_dims(copy, []))
     except Exception as error:  # PyTensor, NumPy and parts of the user's raise errors of any class.
         return first_line(error).rstrip(" .")
 
