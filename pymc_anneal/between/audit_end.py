@@ -56,9 +56,9 @@ def audit_end(
     seed
         Source of randomness.
     """
-    if not may_have_mixture(compiled):
-        return EndAudit([], 0)
     seed_pick, seed_fit, seed_draws = seed.spawn(3)
+    if not may_have_mixture(compiled):
+        return _audit_prior(compiled, is_outside, seed_draws)
     weight = normalised(log_weight)
     count = max(_PARTICLES, _PER_COORDINATE * compiled.ndim)
     index = np.random.default_rng(seed_pick).choice(len(weight), size=count, p=weight)
@@ -68,14 +68,31 @@ def audit_end(
         compiled, "the run between the models missed it; compare the evidences of two runs"
     )
     draws = draw_start(fitted.path, compiled.sample_prior)(seed_draws, _DRAWS)
-    share = float(_weights(fitted, draws) @ is_outside(draws))
-    if share > _LEAST_SHARE:
-        doubts.append(
-            f"about {share:.2g} of the posterior at the end lies where the density at the start is "
-            "zero, and no particle gets there: start from draws of the other model, or compare the "
-            "evidences of two runs"
-        )
+    doubts += _doubt_support(float(_weights(fitted, draws) @ is_outside(draws)))
     return EndAudit(doubts, fitted.evaluations + 2 * _DRAWS)
+
+
+def _audit_prior(
+    compiled: CompiledModel,
+    is_outside: Callable[[np.ndarray], np.ndarray],
+    seed: np.random.SeedSequence,
+) -> EndAudit:
+    """Look for mass out of reach of a model without a likelihood: its posterior is its prior."""
+    if compiled.has_likelihood or not compiled.ndim:
+        return EndAudit([], 0)
+    share = float(is_outside(compiled.sample_prior(seed, _DRAWS)).mean())
+    return EndAudit(_doubt_support(share), _DRAWS)
+
+
+def _doubt_support(share: float) -> list[str]:
+    """Return the doubt that a share of the posterior at the end is out of reach."""
+    if share <= _LEAST_SHARE:
+        return []
+    return [
+        f"about {share:.2g} of the posterior at the end lies where the density at the start is "
+        "zero, and no particle gets there: start from draws of the other model, or compare the "
+        "evidences of two runs"
+    ]
 
 
 @double_precision

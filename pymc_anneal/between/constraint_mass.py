@@ -84,16 +84,26 @@ def estimate_mass(
     run = anneal_draws(session, GeometricPath(terms), fit, start, transition)
     inside = _inside(_slacks(slack, run.position))
     if not inside.any():
-        return Mass(-np.inf, np.inf, Verdict("do not trust", (_UNREACHED,)))
+        return Mass(-np.inf, np.inf, Verdict("do not trust", (_unreached(slack, run.position),)))
     ratio = mean_ratio(np.where(inside, run.log_weight, -np.inf))
     return Mass(ratio.log_mean, ratio.mcse, ratio.verdict("take more steps or draws"))
 
 
 _CONTRADICTION = (
-    "many of the first draws of the chains are inside of the region and none of the others: the "
-    "chains have not converged"
+    "many of the first draws of the chains are inside of the region, and none of the others, which "
+    "are counted: the chains have not converged; draw longer ones, or run sample_ais"
 )
-_UNREACHED = "no particle reached the region: it may be empty"
+
+
+def _unreached(slack: Slack, position: np.ndarray) -> str:
+    """Say how far the particles are from a region that none has reached."""
+    slacks = _slacks(slack, position)
+    positive = ", ".join(f"{share:.2g}" for share in (slacks > 0).mean(axis=(0, 1)))
+    return (
+        f"no particle reached the region: of {slacks[..., 0].size}, expected where all slacks are "
+        f"positive, these shares have a positive one, by slack: {positive}. The region may be "
+        "empty, or a sign be turned: evaluate the constraint at values that should fulfil it"
+    )
 
 
 def _slacks(slack: Slack, draws: np.ndarray) -> np.ndarray:

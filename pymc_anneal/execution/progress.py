@@ -4,6 +4,7 @@ import threading
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 
 from rich.console import Console
@@ -50,11 +51,12 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     """
 
     def __init__(self, enabled: bool = True, console: Console | None = None) -> None:
+        text = partial(TextColumn, markup=False)  # names are the user's
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            text("{task.description}"),
             BarColumn(bar_width=10),
-            TextColumn("{task.fields[status]}", table_column=Column(no_wrap=True, ratio=1)),
+            text("{task.fields[status]}", table_column=Column(no_wrap=True, ratio=1)),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             disable=not enabled,
             console=console,
@@ -101,10 +103,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
 class BlocksProgress:
     """Total progress of several blocks, which report from different threads.
 
-    Parameters
-    ----------
-    bar : ProgressBar
-        Its total is the number of steps of all blocks together.
+    The total of the bar is the number of steps of all blocks together.
     """
 
     def __init__(self, bar: ProgressBar) -> None:

@@ -5,7 +5,7 @@ cluster: PyTensor and JAX keep settings for a whole process, which threads would
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -30,8 +30,9 @@ def run_calls(
     Yields
     ------
     tuple of int and object
-        In the order in which the calls finish. An exception of a call is raised; the calls that
-        have not begun are then cancelled, as they are if the iterator is closed.
+        In the order in which the calls finish. An exception of a call is raised, after the results
+        that are there; the calls that have not begun are then cancelled, as they are if the
+        iterator is closed.
     """
     if executor is None:
         for number, call in enumerate(calls):
@@ -39,9 +40,17 @@ def run_calls(
             yield number, call()
         return
     futures = {executor.submit(call): number for number, call in enumerate(calls)}
+    ahead = set(futures)
     try:
         for future in as_completed(futures):
+            ahead.remove(future)
+            if future.exception() is not None:
+                yield from ((futures[f], f.result()) for f in ahead if _has_result(f))
             yield futures[future], future.result()
     finally:
         for future in futures:
             future.cancel()
+
+
+def _has_result(future: Future[T]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None

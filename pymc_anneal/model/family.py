@@ -83,7 +83,7 @@ class ModelFamily:
         ValueError
             A value is missing, is not among the family's data, or has another shape.
         """
-        arrays = self._check(values)
+        arrays = self.check(values)
         if self._obstacle:
             alone = compile_model(self._with_data(copy_model(self.compiled.model), arrays))
             alone.fallbacks.append(
@@ -180,7 +180,8 @@ class ModelFamily:
     def _present(self) -> list[np.ndarray]:
         return [np.asarray(d.get_value()) for d in self._data]
 
-    def _check(self, values: Mapping[str, Any]) -> list[np.ndarray]:
+    def check(self, values: Mapping[str, Any]) -> list[np.ndarray]:
+        """Return values in the types of the model, in the order of the names, or raise."""
         if set(values) != set(self.names):
             raise ValueError(f"Expected values of {sorted(self.names)}, found {sorted(values)}.")
         arrays = []

@@ -53,7 +53,7 @@ class ModelTarget:
         if unknown:
             raise ValueError(
                 f"Unknown `idata_kwargs` {sorted(unknown)}; expected some of "
-                f"{sorted(_KNOWN_OPTIONS)}."
+                f"{sorted(_KNOWN_OPTIONS)}. PyMC adds more: pm.compute_log_prior(idata, model=...)."
             )
 
     @property

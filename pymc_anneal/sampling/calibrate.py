@@ -52,6 +52,8 @@ from pymc_anneal.schedules.named import ScheduleLike, resolve_schedule
 _LEVEL = 0.003
 # Nominal coverage of the intervals.
 _COVERAGE = 0.95
+# Data sets below which the tests find gross faults only: at 10, one of 1.3 standard deviations.
+_LEAST_DATASETS = 10
 # Largest median gap between the bounds, in nats, of runs that are long enough.
 _MAX_GAP = 0.5
 # Reverse trajectories from each exact draw.
@@ -74,7 +76,8 @@ class Calibration:
         average, the ``variance`` of the log weights, the ``reference`` of the runs and their number
         of ``steps``.
     verdict : Verdict
-        ``"calibrated"``, or ``"not calibrated: ..."`` with what to change.
+        ``"calibrated"``; ``"not calibrated: ..."`` with what to change; or ``"more evidence
+        needed"`` if nothing speaks against the settings and the data sets are fewer than ten.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -130,7 +133,8 @@ def calibrate(
     Parameters
     ----------
     n_datasets : int
-        Number of simulated data sets, each with its pilot, plan, forward and reverse runs.
+        Number of simulated data sets, each with its pilot, plan, forward and reverse runs. Fewer
+        than ten can show that settings are wrong, and not that they are right.
     draws, chains, steps, target_mcse, reference, schedule, transition
         As for :func:`sample_ais`: the settings to be checked. Variables keep the coordinates of the
         model, and the search for modes does not climb the terms of sums of densities.
@@ -147,8 +151,8 @@ def calibrate(
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        An argument makes no sense, or data cannot be simulated: there are potentials, no observed
-        variable, or a transform that cuts the prior.
+        An argument makes no sense, there is no free variable, or data cannot be simulated: there
+        are potentials, no observed variable, or a transform that cuts the prior.
 
     See Also
     --------
@@ -176,6 +180,7 @@ def calibrate(
     )
     check_reference(reference)
     compiled = as_compiled(model)
+    _check_free(compiled)
     kernel = choose_transition(transition, compiled)
     check_simulable(compiled)
     with open_session(
@@ -197,6 +202,14 @@ def calibrate(
             session.display.clear()
     table = pd.DataFrame(rows)
     return Calibration(table, _assess(table))
+
+
+def _check_free(compiled: CompiledModel) -> None:
+    if not compiled.ndim:
+        raise ValueError(
+            "The model has no free variable, and there are no runs to calibrate: its evidence is "
+            "the density of the data, which `sample_ais` returns exactly."
+        )
 
 
 def weighted_rank(b: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -297,12 +310,23 @@ def _assess(table: pd.DataFrame) -> Verdict:
     if gap > _MAX_GAP:
         doubts.append(f"the bounds from both sides are {gap:.1f} nats apart")
     if not doubts:
-        return Verdict("calibrated")
+        return _without_doubts(len(table))
     if table["variance"].median() > _MAX_VARIANCE:
         advice = f"take more steps than {int(table['steps'].median())}"
     else:
         advice = "the transitions are wrong or miss a part of the posterior: try another"
     return Verdict("not calibrated", (*doubts, advice))
+
+
+def _without_doubts(n: int) -> Verdict:
+    """Return the verdict on settings that nothing speaks against."""
+    if n >= _LEAST_DATASETS:
+        return Verdict("calibrated")
+    reason = (
+        f"{n} simulated data sets would show gross faults only; take {_LEAST_DATASETS} or more, "
+        "40 by default"
+    )
+    return Verdict("more evidence needed", (reason,))
 
 
 def _doubt_coverage(table: pd.DataFrame) -> list[str]:
@@ -314,6 +338,8 @@ def _doubt_coverage(table: pd.DataFrame) -> list[str]:
 
 def _doubt(test: _RankTest, table: pd.DataFrame) -> list[str]:
     values = table[test.column].to_numpy()
+    if len(values) < 2:  # one value has no spread to be compared with
+        return []
     constant = np.ptp(values) == 0
     if not constant and ttest_1samp(values, test.expected).pvalue >= _LEVEL:
         return []

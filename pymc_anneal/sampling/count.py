@@ -27,7 +27,7 @@ from pymc_anneal.results.compare_models import compare
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 from pymc_anneal.sampling.embed import embedded
-from pymc_anneal.sampling.run_arguments import CallArguments
+from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Models in a row that are less probable than the one before, after which the sequence may end.
@@ -117,6 +117,8 @@ def count(
     ------
     ValueError
         There are fewer than two numbers, they do not increase, or a prior is not positive.
+    TypeError
+        An argument belongs to a single run, as a checkpoint.
 
     See Also
     --------
@@ -132,6 +134,7 @@ def count(
     >>> found = pymc_anneal.count(mixture, range(1, 7))
     >>> pymc_anneal.plot_compare(found.comparison)
     """
+    check_several_runs("count", settings)
     wanted = [int(number) for number in numbers]
     if len(wanted) < 2 or wanted != sorted(set(wanted)):
         raise ValueError(f"`numbers` is {wanted}, expected two or more increasing numbers.")

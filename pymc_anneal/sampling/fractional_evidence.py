@@ -8,7 +8,8 @@ in which the constant of the prior cancels: as the prior ``p`` gets wider, ``q(b
 the evidence has none. The ratio of two of them is the fractional Bayes factor.
 """
 
-from typing import Unpack
+from functools import partial
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pymc as pm
@@ -18,11 +19,15 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import warn_unless_trusted
+from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.power_of_likelihood import raise_likelihood
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.sampling.run_arguments import CallArguments
+from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
+
+# Arguments that may hold draws of the posterior given the whole likelihood.
+_OF_THE_POSTERIOR = ("moments_from", "reverse_from")
 
 
 @double_precision
@@ -47,7 +52,8 @@ def fractional_evidence(
         The same seed gives the same result.
     **settings
         Arguments of :func:`sample_ais` for both runs; `warnings` is about the verdict on their
-        ratio.
+        ratio. Draws in `moments_from` and `reverse_from` are of the posterior, and the run for the
+        part of the likelihood goes without.
 
     Returns
     -------
@@ -81,20 +87,26 @@ def fractional_evidence(
         raise ValueError(
             f"`fraction` is {fraction}, expected a share of the likelihood between 0 and 1."
         )
-    if settings.get("checkpoint") is not None:
-        raise TypeError("A checkpoint holds one run, and a fractional evidence takes two.")
-    model = pm.modelcontext(model)
+    shared = cast(dict[str, Any], settings)
+    given = {name: shared.pop(name, None) for name in _OF_THE_POSTERIOR}
+    check_several_runs("fractional_evidence", settings)
+    model = unwrap_bambi(pm.modelcontext(model))
     warn = settings.get("warnings", True)
     settings = {"progressbar": False, **settings, "warnings": False}
-    seeds = seed_sequence(random_seed).spawn(2)
-    whole, part = (
-        log_evidence(sample_ais(compile_model(m), random_seed=seed, **settings))
-        for m, seed in zip((model, raise_likelihood(model, fraction)), seeds, strict=True)
-    )
+    seed_whole, seed_part = seed_sequence(random_seed).spawn(2)
+    powered = compile_model(raise_likelihood(model, fraction))
+    run = partial(sample_ais, **settings)
+    whole = log_evidence(run(compile_model(model), random_seed=seed_whole, **given))
+    part = log_evidence(run(powered, random_seed=seed_part, **_for_part(given)))
     found = _ratio(whole, part, fraction)
     if warn:
         warn_unless_trusted(found.verdict, found.headline)
     return found
+
+
+def _for_part(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the run for a part of the likelihood takes of arguments for the whole one."""
+    return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
 def _ratio(whole: LogEvidence, part: LogEvidence, fraction: float) -> LogEvidence:

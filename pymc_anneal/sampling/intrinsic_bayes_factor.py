@@ -19,7 +19,8 @@ import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple, Unpack
+from operator import index
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pymc as pm
@@ -33,13 +34,14 @@ from pymc_anneal.base.seeds import RandomSeed, seed_sequence
 from pymc_anneal.evidence.combined_verdict import combined_verdict
 from pymc_anneal.evidence.estimate import LogEvidence
 from pymc_anneal.evidence.verdict import Verdict, verdict_from, warn_unless_trusted
-from pymc_anneal.model.cast_data import without_mask
+from pymc_anneal.model.other_data import Data, check_fit
 from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.sampling.run_arguments import CallArguments
+from pymc_anneal.sampling.rows import check_rows
+from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
-from pymc_anneal.sampling.sequential import Data, check_two, family_with, with_data
+from pymc_anneal.sampling.sequential import check_two, family_with, with_data
 
 # Repetitions behind the error of a median: that of the error itself is 2 %.
 _REPETITIONS = 1000
@@ -102,10 +104,12 @@ def intrinsic_bayes_factor(
     Raises
     ------
     ValueError
-        There are not two models, the data are not ``pm.Data`` of the models or have different
-        numbers of rows, or the training samples are not fewer rows than there are.
+        There are not two models, the data are not ``pm.Data`` of the models, have missing values or
+        different numbers of rows or do not fit the shapes of a model, or the training samples are
+        not fewer rows than there are.
     TypeError
-        A checkpoint, which holds one run.
+        The data are no dict, `training` is neither a number of rows nor training samples, or an
+        argument belongs to a single run, as a checkpoint.
 
     Warns
     -----
@@ -131,11 +135,12 @@ def intrinsic_bayes_factor(
     >>> found.arithmetic
     """
     names = check_two(models)
-    if settings.get("checkpoint") is not None:
-        raise TypeError("A checkpoint holds one run, and intrinsic Bayes factors take many.")
+    check_several_runs("intrinsic_bayes_factor", settings)
     rows = _count_rows(data)
     seed_choice, seed_all, seed_parts = seed_sequence(random_seed).spawn(3)
     chosen, population = _training_samples(training, samples, rows, seed_choice)
+    for part in (data, _rows_of(data, chosen[0])):
+        check_fit(models, part)
     warn = settings.get("warnings", True)
     settings = {"progressbar": False, **settings, "warnings": False}
     whole = log_bayes_factor(
@@ -157,8 +162,9 @@ def intrinsic_bayes_factor(
 
 def _count_rows(data: Data) -> int:
     """Return the number of rows of data, which all have the same."""
-    rows = {name: len(np.atleast_1d(without_mask(name, values))) for name, values in data.items()}
-    if not rows or len(set(rows.values())) != 1:
+    check_rows("`data`", data)
+    rows = {name: len(values) for name, values in data.items()}
+    if len(set(rows.values())) != 1:
         raise ValueError(f"`data` has rows {rows}, expected values by name with equal numbers.")
     return next(iter(rows.values()))
 
@@ -168,7 +174,7 @@ def _training_samples(
 ) -> tuple[list[tuple[int, ...]], float]:
     """Return the training samples, and how many there are to draw them from."""
     if not isinstance(training, int | np.integer):
-        given = [tuple(int(row) for row in sample) for sample in training]
+        given = _given_samples(training)
         if not given or len({len(sample) for sample in given}) != 1:
             raise ValueError("`training` has samples of different sizes or none, expected equal.")
         if not all(
@@ -185,9 +191,24 @@ def _training_samples(
     if population <= max(samples, _LISTED):
         every = list(combinations(range(rows), int(training)))
         number = min(samples, population)
-        index = np.random.default_rng(seed).choice(population, number, replace=False)
-        return [every[i] for i in sorted(index)], population
+        drawn = np.random.default_rng(seed).choice(population, number, replace=False)
+        return [every[i] for i in sorted(drawn)], population
     return list(_distinct(rows, int(training), samples, np.random.default_rng(seed))), population
+
+
+def _given_samples(training: Any) -> list[tuple[int, ...]]:
+    """Return training samples as tuples of row numbers."""
+    try:
+        return [tuple(index(row) for row in sample) for sample in training]
+    except TypeError:
+        raise TypeError(
+            f"`training` is {training!r}, expected a whole number of rows, such as 2, or training "
+            "samples, each a list of row numbers, such as [[0, 1], [2, 5]]."
+        ) from None
+
+
+def _rows_of(data: Data, rows: Sequence[int]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(values)[list(rows)] for name, values in data.items()}
 
 
 def _distinct(
@@ -210,7 +231,7 @@ def _evidences(
     settings: CallArguments,
 ) -> list[LogEvidence]:
     """Return the evidence of each training sample; the model is compiled once."""
-    parts = [{name: np.asarray(v)[list(rows)] for name, v in data.items()} for rows in samples]
+    parts = [_rows_of(data, rows) for rows in samples]
     family = family_with(model, parts[0])
     return [
         log_evidence(sample_ais(family.member(part), random_seed=own, **settings))

@@ -9,6 +9,7 @@ of ``f_beta``, and the mean weight estimates its normaliser (Neal 2001, section 
 import math
 import os
 import time
+import warnings
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -21,11 +22,13 @@ import pymc as pm
 import xarray as xr
 
 from pymc_anneal.base.arviz_compat import container
+from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.contracts import LogTerms, Transition
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.evidence.ais import ais, population_means
 from pymc_anneal.evidence.diagnostics import weight_pareto_k
+from pymc_anneal.evidence.verdict import EvidenceWarning
 from pymc_anneal.execution.blocks import AnnealedRun
 from pymc_anneal.execution.checkpoint import Checkpoint
 from pymc_anneal.model.compile import CompiledModel
@@ -34,7 +37,7 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.paths.geometric import GeometricPath
 from pymc_anneal.pipeline.choose_transition import TransitionName, choose_transition
 from pymc_anneal.pipeline.model_target import ModelTarget
-from pymc_anneal.pipeline.result import draw_posterior
+from pymc_anneal.pipeline.result import describe_interruption, draw_posterior
 from pymc_anneal.pipeline.run import run_forward
 from pymc_anneal.pipeline.session import Session, open_session
 from pymc_anneal.pipeline.settings import Resample, Settings, Steps, resolve_resample
@@ -114,12 +117,18 @@ def power_posterior(
         ``sample_stats`` holds the ``log_likelihood`` of each draw (nats), the group ``power`` by
         temperature the log normaliser ``log_z`` with its ``mcse`` (nats), the ``ess`` of the
         weights and their ``pareto_k``. See :func:`power_sensitivity` and
-        :func:`plot_sensitivity`.
+        :func:`plot_sensitivity`. After Ctrl-C the particles that were finished, and the attribute
+        ``interruption`` of all groups says how many.
 
     Raises
     ------
     TypeError, ValueError, NotImplementedError
         A beta is negative or not finite, or as for :func:`sample_ais`.
+
+    Warns
+    -----
+    EvidenceWarning
+        The run was interrupted.
 
     References
     ----------
@@ -160,11 +169,17 @@ def power_posterior(
         choices={"transition": kernel, "betas": powers},
     ) as session:
         if powers[-1] == 0:
-            samples = [_prior_sample(session, candidate)]
+            samples, stopped = [_prior_sample(session, candidate)], ""
         else:
             run = run_forward(session, candidate, kernel).run
             samples = [_recorded_sample(run, beta, largest) for beta in powers]
-    return _build_container(session, target, samples, time.perf_counter() - begin)
+            stopped = describe_interruption(run, False)
+    attrs: dict[str, Any] = {"sampling_time": time.perf_counter() - begin}
+    if stopped:
+        attrs["interruption"] = stopped
+        message = f"The run was interrupted: {stopped}."
+        warnings.warn(message, EvidenceWarning, stacklevel=levels_to_caller())
+    return _build_container(session, target, samples, attrs)
 
 
 def _check_betas(betas: Any) -> np.ndarray:
@@ -201,7 +216,7 @@ def _recorded_sample(run: AnnealedRun, beta: float, largest: float) -> _Sample:
 
 @double_precision
 def _build_container(
-    session: Session, target: ModelTarget, samples: list[_Sample], seconds: float
+    session: Session, target: ModelTarget, samples: list[_Sample], attrs: dict[str, Any]
 ) -> Any:
     drawn = np.stack(
         [draw_posterior(session, s.position, s.log_weight, s.population_size) for s in samples],
@@ -220,7 +235,7 @@ def _build_container(
         "power": _estimates(samples),
         **target.data_groups(),
     }
-    attrs = library_attrs() | {"sampling_time": seconds}
+    attrs = library_attrs() | attrs
     return container({name: g.assign_attrs(attrs) for name, g in groups.items() if g.data_vars})
 
 

@@ -34,7 +34,7 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.prior_change import PriorChange, change_data
 from pymc_anneal.posthoc.savage_dickey import Densities, densities_at
 from pymc_anneal.results.robustness import Robustness
-from pymc_anneal.sampling.run_arguments import CallArguments
+from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 _REMEDY = "the posterior at this scale is too far from the draws; allow more `max_runs`"
@@ -84,6 +84,8 @@ def robustness(
     ValueError
         A name is unknown, a scale is not a positive number, or the scale changes the prior of
         another variable too; or as for :func:`savage_dickey`.
+    TypeError
+        An argument belongs to a single run, as a checkpoint.
 
     See Also
     --------
@@ -100,6 +102,7 @@ def robustness(
     --------
     >>> pymc_anneal.robustness(idata, {"delta": "r"}, [0.35, 0.5, 0.71, 1.0, 1.41], model=model)
     """
+    check_several_runs("robustness", settings)
     compiled = as_compiled(model)
     if not isinstance(effects, Mapping) or not effects:
         raise ValueError(

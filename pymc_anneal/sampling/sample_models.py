@@ -23,11 +23,12 @@ from pymc_anneal.evidence.verdict import EvidenceWarning, warn_unless_trusted
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.execution.side_by_side import run_calls
 from pymc_anneal.execution.workers import check_executor, runs_processes
+from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments
+from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
 
 # Largest number of runs that have a row of their own.
@@ -78,9 +79,9 @@ def sample_models(
     ValueError
         There are no models; or a dict has a name that is not a ``pm.Data`` of the model, or a
         value of another shape. Errors of :func:`sample_ais` carry a note with the name of the
-        model.
+        model, and the results of the models that are done in their attribute ``results``.
     TypeError
-        The executor is none.
+        A model or the executor is none, or an argument belongs to a single run, as a checkpoint.
 
     Warns
     -----
@@ -100,7 +101,9 @@ def sample_models(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"`models` is {models!r}, expected a dict of at least one model by name.")
+    _check_members(models)
     check_executor(executor)
+    check_several_runs("sample_models", settings)
     warn = settings.get("warnings", True)
     shared = cast(CallArguments, {**settings, "progressbar": False, "warnings": False})
     if runs_processes(executor):
@@ -114,6 +117,15 @@ def sample_models(
     if warn:
         _warn(results, [name for name in models if name not in found])
     return results
+
+
+def _check_members(models: Mapping[str, Any]) -> None:
+    for name, member in models.items():
+        if not isinstance(unwrap_bambi(member), pm.Model | CompiledModel | Mapping):
+            raise TypeError(
+                f"`models[{name!r}]` is {member!r:.80}, expected a pymc.Model, the result of "
+                "compile_model, or a dict of values of the pm.Data of `model`."
+            )
 
 
 class _RunsProgress:
@@ -203,6 +215,7 @@ def _calls(
         names = tuple(sorted(member))
         if names not in families:
             families[names] = SharedPickle(ModelFamily(base, names))
+        families[names].value.check(member)
         calls.append(_Call(name, families[names], member, seed, shared))
     return calls
 
@@ -210,7 +223,10 @@ def _calls(
 def _run(
     calls: Sequence[_Call], executor: Executor | None, progress: _RunsProgress
 ) -> dict[str, Container]:
-    """Return the results by name; after Ctrl-C those that are there, if there are any."""
+    """Return the results by name; after Ctrl-C those that are there, if there are any.
+
+    An error has them in its attribute ``results``.
+    """
     results: dict[str, Container] = {}
 
     def begin(number: int) -> None:
@@ -225,6 +241,14 @@ def _run(
     except KeyboardInterrupt:
         if not results:
             raise
+    except Exception as error:  # Of any class: that of a black box.
+        if results:
+            error.results = results  # type: ignore[attr-defined]
+            error.add_note(
+                f"Models that are done: {list(results)}. Their results are in the attribute "
+                "`results` of this error, in a notebook `sys.last_value.results`."
+            )
+        raise
     return results
 
 

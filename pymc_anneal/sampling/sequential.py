@@ -17,19 +17,17 @@ import pymc as pm
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, seed_sequence
-from pymc_anneal.model.cast_data import cast_data, without_mask
+from pymc_anneal.model.cast_data import without_mask
 from pymc_anneal.model.compile import CompiledModel, compile_model
-from pymc_anneal.model.copy_model import copy_model
-from pymc_anneal.model.family import ModelFamily, check_data_names
+from pymc_anneal.model.family import ModelFamily
+from pymc_anneal.model.other_data import Data, check_fit, copy_with
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
-from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments
+from pymc_anneal.sampling.rows import check_rows, check_same_rows
+from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments, check_several_runs
 from pymc_anneal.sampling.sample_ais import sample_ais
 from pymc_anneal.sampling.update import other_shape, spaced_draws
-
-# Values of the pm.Data of a model, by name; the rows of all of them grow together.
-Data = Mapping[str, Any]
 
 
 @double_precision
@@ -67,7 +65,9 @@ def sequential(
     ------
     ValueError
         There are not two models, no batches, or `stop` is not above 1; or a batch names data that a
-        model does not have.
+        model does not have, has missing values or no rows, or does not fit the shapes of a model.
+    TypeError
+        A batch is no dict; or an argument belongs to a single run.
 
     See Also
     --------
@@ -87,8 +87,8 @@ def sequential(
     """
     names = check_two(models)
     _check_threshold("stop", stop)
-    if not batches:
-        raise ValueError("`batches` is empty, expected at least one dict of pm.Data.")
+    check_several_runs("sequential", settings)
+    _check_batches(models, batches)
     settings = {"progressbar": False, "warnings": False, **settings}
     seeds = seed_sequence(random_seed).spawn(2 * len(batches))
     rows, last = list[dict[str, Any]](), dict[str, Any]()
@@ -169,7 +169,10 @@ def design(
     ------
     ValueError
         There are not two models, a size is no positive number, `threshold` is not above 1, or a
-        data set names data that a model does not have.
+        data set names data that a model does not have, has missing values or too few rows, or does
+        not fit the shapes of a model.
+    TypeError
+        A data set is no dict; or an argument belongs to a single run.
 
     See Also
     --------
@@ -190,6 +193,7 @@ def design(
     names = check_two(models)
     _check_threshold("threshold", threshold)
     check_count("draws", draws)
+    check_several_runs("design", settings)
     sizes = sorted({int(size) for size in np.ravel(n)})
     if not sizes or sizes[0] < 1:
         raise ValueError(f"`n` is {n}, expected positive numbers of rows.")
@@ -197,6 +201,7 @@ def design(
     shared = cast(CallArguments, {**quietly, **settings})
     seed_data, seed_runs = seed_sequence(random_seed).spawn(2)
     data = [simulate(np.random.default_rng(s), sizes[-1]) for s in seed_data.spawn(draws)]
+    _check_studies(models, data, sizes)
     looks = [_factors(models, names, data, size, seed_runs.spawn(1)[0], shared) for size in sizes]
     value, mcse, untrusted = (np.array(part) for part in zip(*looks, strict=True))
     return Design(value.T, mcse.T, np.array(sizes), threshold, names, int(untrusted.sum()))
@@ -211,7 +216,7 @@ def _factors(
     settings: CallArguments,
 ) -> tuple[list[float], list[float], int]:
     """Return log Bayes factors and errors of studies of one size, and how many are not trusted."""
-    parts = [{name: without_mask(name, v)[:size] for name, v in values.items()} for values in data]
+    parts = [_first_rows(values, size) for values in data]
     families = [family_with(models[name], parts[0]) for name in names]
     value, mcse, untrusted = list[float](), list[float](), 0
     for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
@@ -240,12 +245,45 @@ def _check_threshold(name: str, value: float) -> None:
         raise ValueError(f"`{name}` is {value}, expected a Bayes factor above 1.")
 
 
+def _check_batches(models: Mapping[str, pm.Model], batches: Any) -> None:
+    """Raise unless each look has data that both models take."""
+    if not isinstance(batches, Sequence) or isinstance(batches, str):
+        raise TypeError(
+            f"`batches` is of type {type(batches).__name__}, expected a list of dicts of pm.Data."
+        )
+    if not batches:
+        raise ValueError("`batches` is empty, expected at least one dict of pm.Data.")
+    for number, batch in enumerate(batches):
+        check_rows(f"`batches[{number}]`", batch)
+    check_same_rows(batches)
+    for whole in {1, len(batches)}:
+        check_fit(models, _join(batches[:whole]))
+
+
+def _check_studies(
+    models: Mapping[str, pm.Model], data: Sequence[Data], sizes: Sequence[int]
+) -> None:
+    """Raise unless simulated data sets have enough rows, and both models take them."""
+    for values in data:
+        check_rows("a data set of `simulate`", values)
+        short = {name: len(v) for name, v in values.items() if len(v) < sizes[-1]}
+        if short:
+            raise ValueError(
+                f"A data set of `simulate` has the rows {short}, expected {sizes[-1]} as asked for."
+            )
+    check_same_rows(data)
+    for size in {sizes[0], sizes[-1]}:
+        check_fit(models, _first_rows(data[0], size))
+
+
+def _first_rows(data: Data, size: int) -> dict[str, np.ndarray]:
+    return {name: without_mask(name, values)[:size] for name, values in data.items()}
+
+
 def _join(batches: Sequence[Data]) -> dict[str, np.ndarray]:
     """Join the rows of batches, which have the same names."""
-    names = set(batches[0])
-    if any(set(batch) != names for batch in batches):
-        raise ValueError(f"The batches have data of different names, expected {sorted(names)}.")
-    return {n: np.concatenate([without_mask(n, b[n]) for b in batches]) for n in names}
+    check_same_rows(batches)
+    return {n: np.concatenate([without_mask(n, b[n]) for b in batches]) for n in batches[0]}
 
 
 def _size(data: Data) -> int:
@@ -259,15 +297,4 @@ def family_with(model: pm.Model, data: Data) -> ModelFamily:
 
 def with_data(model: pm.Model, data: Data) -> CompiledModel:
     """Compile a model with other values of its ``pm.Data``, of any number of rows."""
-    check_data_names(model, data)
-    copy = copy_model(model)
-    for name, values in data.items():
-        _set_data(copy, name, cast_data(name, values, copy[name].type.dtype))
-    return compile_model(copy)
-
-
-def _set_data(model: pm.Model, name: str, values: np.ndarray) -> None:
-    """Give ``pm.Data`` of a model other values, and its dimensions their lengths."""
-    before = model[name].get_value(borrow=True).shape
-    lengths = zip(model.named_vars_to_dims.get(name) or (), before, values.shape, strict=False)
-    model.set_data(name, values, coords={d: range(new) for d, old, new in lengths if old != new})
+    return compile_model(copy_with(model, data))

@@ -37,6 +37,15 @@ def test_an_error_cancels_the_calls_that_have_not_begun() -> None:
     assert not made
 
 
+def test_results_that_are_there_come_before_an_error() -> None:
+    calls = run_calls([partial(divmod, 1, 0), *CALLS], Serial())
+    found = dict[int, int]()
+    with pytest.raises(ZeroDivisionError):
+        for number, result in calls:
+            found[number] = result
+    assert found == {1: 1, 2: 2, 3: 4, 4: 8}
+
+
 def test_which_executors_have_other_processes() -> None:
     assert not runs_processes(None)
     with ThreadPoolExecutor(1) as threads, ProcessPoolExecutor(1) as processes:

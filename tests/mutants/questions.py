@@ -301,4 +301,32 @@ ROWS: Rows = [
         "tests/sampling/test_target.py::test_a_prior_that_does_not_match_its_draws",
         [("    _check_prior(log_prior, sample_prior, size)\n", "")],
     ),
+    (
+        "model/other_data",
+        "tests/sampling/test_sequential.py",
+        [
+            ("if reason and not _why_not(model, {}):", "if False:"),
+            ("tuple(fixed) == np.shape(value)", "True"),
+        ],
+    ),
+    (
+        "sampling/run_arguments",
+        "tests/sampling/test_sequential.py::TestArgumentsOfOneRun",
+        [('if settings.get("checkpoint") is not None:', "if False:")],
+    ),
+    (
+        "sampling/fractional_evidence",
+        "tests/sampling/test_fractional_evidence.py",
+        [("**_for_part(given)", "**given")],
+    ),
+    (
+        "sampling/sample_models",
+        "tests/sampling/test_sample_models.py::TestStopped",
+        [("error.results = results", "error.results = {}")],
+    ),
+    (
+        "between/audit_end",
+        "tests/sampling/test_sample_bayes_factor.py::test_mass_out_of_reach_of_a_model_without_a_likelihood_is_not_trusted",
+        [("share = float(is_outside(compiled.sample_prior(seed, _DRAWS)).mean())", "share = 0.0")],
+    ),
 ]

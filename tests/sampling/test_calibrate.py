@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -14,7 +15,7 @@ from scipy import stats
 import pymc_anneal as pma
 
 from pymc_anneal.model.compile import CompiledModel
-from pymc_anneal.sampling.calibrate import weighted_rank
+from pymc_anneal.sampling.calibrate import _assess, weighted_rank
 from pymc_anneal.transitions import random_walk
 from tests.model.simulated_models import counts, folded
 from tests.problems import by_name
@@ -80,6 +81,14 @@ class TestVerdict:
         assert (found.table["reference"] == used).all()
         assert found.table["rank"].between(0, 1).all()
 
+    @pytest.mark.parametrize(("n", "status"), [(1, "more evidence needed"), (10, "calibrated")])
+    def test_few_data_sets_prove_nothing(self, n: int, status: str) -> None:
+        ranks = np.linspace(0.1, 0.9, n) if n > 1 else [0.9]
+        sound = {"rank": ranks, "spread": np.abs(np.array(ranks) - 0.5), "covers": True}
+        table = pd.DataFrame({**sound, "gap": 0.0, "variance": 0.1, "steps": 5})
+        assert _assess(table).status == status
+        assert _assess(table.assign(gap=2.0)).status == "not calibrated"
+
     def test_a_wrong_acceptance_ratio(self, monkeypatch) -> None:
         def always(uniform, log_accept, proposal, current):
             return proposal, jnp.ones(len(log_accept))
@@ -140,6 +149,12 @@ class TestErrors:
         with pm.Model() as model:
             pm.Normal("x")
         with pytest.raises(ValueError, match="no observed variable"):
+            pma.calibrate(model=model, progressbar=False)
+
+    def test_nothing_to_calibrate(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("y", observed=1.0)
+        with pytest.raises(ValueError, match="no free variable, and there are no runs"):
             pma.calibrate(model=model, progressbar=False)
 
     def test_a_transform_that_cuts_the_prior(self) -> None:

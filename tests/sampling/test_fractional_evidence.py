@@ -1,5 +1,7 @@
 """Fractional evidences of normal means in closed form, and roots of g-priors."""
 
+from importlib import import_module
+
 import jax
 import numpy as np
 import pymc as pm
@@ -97,6 +99,23 @@ def test_a_checkpoint_holds_one_run() -> None:
         pma.fractional_evidence(normal_mean(1.0), fraction=0.5, checkpoint="file")
 
 
+@pytest.mark.parametrize("given", ["draws", object()])
+def test_draws_of_the_posterior_are_none_of_the_part(given, monkeypatch) -> None:
+    runs = []
+
+    def run(model, **settings):
+        runs.append(settings.get("reverse_from"))
+        return sample_ais(model, **{**settings, "reverse_from": None, "draws": 20})
+
+    sample_ais = pma.sample_ais
+    monkeypatch.setattr(
+        import_module("pymc_anneal.sampling.fractional_evidence"), "sample_ais", run
+    )
+    settings = {"fraction": 0.5, "random_seed": 1, "warnings": False, "audit": "off"}
+    pma.fractional_evidence(normal_mean(1.0), reverse_from=given, **settings)
+    assert runs == [given, given if given == "draws" else None]
+
+
 class TestGPrior:
     X = np.random.default_rng(1).normal(size=(12, 3)) @ np.array(
         [[1, 0.5, 0], [0, 1, 2], [1, 0, 1]]
@@ -155,3 +174,35 @@ def test_the_power_of_what_pymc_leaves_out() -> None:
     with jax.enable_x64(True):
         each = [np.array([float(c.log_terms(v).log_likelihood) for v in x]) for c in (whole, part)]
     np.testing.assert_allclose(each[1], FRACTION * each[0], rtol=1e-10)
+
+
+GAPS = np.ma.masked_invalid([[1.0, np.nan], [0.5, 0.2], [-0.3, 0.7]])
+
+
+def partly_missing(kind: str) -> pm.Model:
+    """Return a model with a missing entry that is integrated out, or a parameter."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 1, shape=2)
+        if kind == "MvNormal":
+            pm.MvNormal("y", mu, np.eye(2) + 0.5, observed=GAPS)
+        elif kind == "Mixture":
+            parts = [pm.Normal.dist(mu, 1), pm.Normal.dist(mu + 1, 1)]
+            pm.Mixture("y", w=[0.5, 0.5], comp_dists=parts, observed=GAPS)
+        else:
+            pm.Normal("y", mu, 1, observed=GAPS)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:Data in y contains missing values")
+@pytest.mark.parametrize("kind", ["MvNormal", "Mixture", "Normal"])
+def test_the_power_of_a_likelihood_with_missing_values(kind: str) -> None:
+    """It is that of the observed entries alone."""
+    model = partly_missing(kind)
+    whole, part = (pma.compile_model(m) for m in (model, raise_likelihood(model, FRACTION)))
+    x = np.random.default_rng(1).normal(size=(5, whole.ndim))
+    with jax.enable_x64(True):
+        each = [[c.log_terms(v) for v in x] for c in (whole, part)]
+    like = [np.array([float(t.log_likelihood) for t in terms]) for terms in each]
+    prior = [np.array([float(t.log_prior) for t in terms]) for terms in each]
+    np.testing.assert_allclose(like[1], FRACTION * like[0], rtol=1e-10)
+    np.testing.assert_allclose(prior[1], prior[0], rtol=1e-10)

@@ -182,6 +182,13 @@ def test_errors(training, data, message: str) -> None:
         pma.intrinsic_bayes_factor(models, data, training=training)
 
 
+@pytest.mark.parametrize("training", [2.0, None, [0, 1], [[0.5]], "all"])
+def test_training_samples_that_are_none(training) -> None:
+    models = {"effect": normal_mean(10.0), "null": normal_mean(None)}
+    with pytest.raises(TypeError, match="`training` is .*, expected a whole number of rows"):
+        pma.intrinsic_bayes_factor(models, {"y": Y}, training=training)
+
+
 def test_other_errors() -> None:
     models = {"effect": normal_mean(10.0), "null": normal_mean(None)}
     with pytest.raises(TypeError, match="A checkpoint holds one run"):

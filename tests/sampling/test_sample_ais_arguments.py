@@ -51,6 +51,7 @@ def test_other_calls_hand_on_every_argument() -> None:
         ("random_seed", "lucky", "`random_seed` is 'lucky', expected a non-negative int"),
         ("random_seed", -1, "`random_seed` is -1"),
         ("idata_kwargs", {"posterior": True}, r"Unknown `idata_kwargs` \['posterior'\]"),
+        ("idata_kwargs", {"log_prior": True}, r"PyMC adds more: pm.compute_log_prior\("),
     ],
 )
 def test_values_that_make_no_sense(argument, value, message) -> None:

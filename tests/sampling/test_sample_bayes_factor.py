@@ -260,3 +260,25 @@ def test_mass_where_the_start_has_none_is_not_trusted() -> None:
     )
     assert found.verdict.status == "do not trust"
     assert "density at the start is zero" in str(found.verdict)
+
+
+def test_mass_out_of_reach_of_a_model_without_a_likelihood_is_not_trusted() -> None:
+    """Half of the prior is out of reach: a log Bayes factor of 0 was trusted, and is log 1/2."""
+
+    def model(cut: bool) -> pm.Model:
+        with pm.Model() as built:
+            x = pm.Normal("x", 0, 1)
+            if cut:
+                pm.Potential("support", pm.math.switch(x > 0, 0.0, -np.inf))
+        return built
+
+    x = np.random.default_rng(5).normal(size=(4, 500))
+    whole, half = (
+        container({"posterior": dataset({"x": v}, ("chain", "draw"))}) for v in (x, np.abs(x))
+    )
+    quietly = {"random_seed": 1, "progressbar": False, "warnings": False}
+    found = pma.sample_bayes_factor(model(True), model(False), draws_a=half, **quietly)
+    assert "about 0.5 of the posterior at the end lies where" in str(found.verdict)
+    other = pma.sample_bayes_factor(model(True), model(False), draws_b=whole, **quietly)
+    assert other.verdict.trusted
+    assert abs(other.log_bayes_factor - np.log(0.5)) < 4 * other.mcse

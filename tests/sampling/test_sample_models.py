@@ -97,6 +97,17 @@ class TestModels:
         with pytest.raises(ValueError, match="expected a dict of at least one model"):
             pma.sample_models(models)
 
+    @pytest.mark.parametrize("member", [None, 3, "model", [1.0]])
+    def test_a_member_that_is_no_model(self, member) -> None:
+        with pytest.raises(TypeError, match=r"`models\['b'\]` is .*, expected a pymc.Model"):
+            pma.sample_models({"a": small_model(), "b": member})
+
+    def test_values_are_looked_at_before_any_run(self, monkeypatch) -> None:
+        monkeypatch.setattr(MODULE, "sample_ais", lambda **settings: pytest.fail("a run"))
+        values = {"a": {"covariate": [1.0, 2.0, 3.0]}, "b": {"covariate": [1.0]}}
+        with pytest.raises(ValueError, match="value of 'covariate' has shape"):
+            pma.sample_models(values, model=build_small_model())
+
     def test_values_without_a_model(self) -> None:
         with pytest.raises(TypeError, match="[Nn]o model on context stack"):
             pma.sample_models({"a": {"mask": [1.0]}})
@@ -109,8 +120,9 @@ class TestModels:
     def test_progress(self, capsys) -> None:
         with pm.Model() as model:
             pm.Normal("x")
-        pma.sample_models({"only": model}, **{**QUICK, "draws": 10, "progressbar": True})
+        pma.sample_models({"[/only] [red]": model}, **{**QUICK, "draws": 10, "progressbar": True})
         text = capsys.readouterr().out
+        assert "[/only] [red]" in text
         assert "Models" in text
         assert "log evidence" in text
 
@@ -191,6 +203,20 @@ class TestStopped:
         stopped_at(2, partial(interrupted, small_result()))
         with pytest.warns(pma.EvidenceWarning, match=r"of 2 models, and none of \['c'\]"):
             assert list(self.run()) == ["a", "b"]
+
+    def fail(self):
+        raise ZeroDivisionError
+
+    @pytest.mark.parametrize("executor", [None, Serial()])
+    def test_an_error_keeps_them_too(self, stopped_at, executor, monkeypatch) -> None:
+        stopped_at(3, self.fail)
+        models = {"a": small_model(), "b": small_model(), "c": small_model()}
+        with pytest.raises(ZeroDivisionError) as caught:
+            pma.sample_models(models, executor=executor, progressbar=False)
+        assert sorted(caught.value.results) == ["a", "b"]
+        own, kept = caught.value.__notes__
+        assert own == "This happened in the model 'c'."
+        assert "are in the attribute `results` of this error" in kept
 
     def test_before_any_model_is_done(self, stopped_at) -> None:
         stopped_at(1, self.stop)

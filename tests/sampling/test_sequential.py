@@ -1,5 +1,8 @@
 """Growing data: closed forms after each batch, thresholds, and designs of normal means."""
 
+from importlib import import_module
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -9,6 +12,7 @@ from scipy import integrate, interpolate, stats
 
 import pymc_anneal as pma
 
+from pymc_anneal.model.other_data import check_fit, copy_with
 from pymc_anneal.results.sequential import Design, Sequential, reached
 from pymc_anneal.sampling.sequential import _join
 
@@ -60,6 +64,128 @@ def test_rows_of_batches_are_joined() -> None:
     assert joined["y"].tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match=r"different names, expected \['y'\]"):
         _join([{"y": [1.0]}, {"x": [1.0]}])
+    with pytest.raises(ValueError, match="different shapes by name"):
+        _join([{"y": [1.0]}, {"y": [[1.0, 2.0]]}])
+
+
+@pytest.fixture
+def no_run(monkeypatch) -> None:
+    """Let runs fail: what is refused is refused before the first one."""
+
+    def run(*args, **settings):
+        pytest.fail("a run was made")
+
+    for name in ("sequential", "intrinsic_bayes_factor", "count", "fractional_evidence"):
+        module = import_module(f"pymc_anneal.sampling.{name}")
+        monkeypatch.setattr(module, "sample_ais", run)
+
+
+# Data that are none, with what the error says of them.
+NO_DATA = [
+    ({"y": [1.0, np.nan]}, "'y' in .* has 1 NaN of 2 entries"),
+    ({"y": []}, "'y' in .* is an array without rows"),
+    ({"y": 1.0}, "'y' in .* is a single number"),
+    ({"y": ["a", "b"]}, "'y' in .* has entries of type"),
+    ({"y": np.zeros((2, 2))}, r"'y' have the shape .*, expected 1 dimensions"),
+    ({}, "is empty, expected arrays of pm.Data by name"),
+    (Y, "is of type ndarray, expected a dict of pm.Data"),
+    (None, "is None, expected a dict of pm.Data"),
+]
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.parametrize(("data", "message"), NO_DATA)
+def test_data_that_are_none(data, message: str) -> None:
+    models = {"effect": normal_mean(True), "null": normal_mean(False)}
+    calls = [
+        lambda: pma.sequential(models, [data]),
+        lambda: pma.intrinsic_bayes_factor(models, data, training=1),
+        lambda: pma.design(models, lambda rng, n: data, 2, draws=1),
+    ]
+    for call in calls:
+        with pytest.raises((ValueError, TypeError), match=message):
+            call()
+
+
+@pytest.mark.usefixtures("no_run")
+def test_later_batches_are_looked_at_first() -> None:
+    models = {"effect": normal_mean(True), "null": normal_mean(False)}
+    with pytest.raises(ValueError, match=r"`batches\[1\]` has 1 NaN"):
+        pma.sequential(models, [{"y": [1.0]}, {"y": [np.nan]}])
+    with pytest.raises(TypeError, match="`batches` is of type dict, expected a list"):
+        pma.sequential(models, {"y": Y})
+    with pytest.raises(ValueError, match="has the rows {'y': 3}, expected 5"):
+        pma.design(models, lambda rng, n: {"y": Y[:3]}, [2, 5], draws=1)
+
+
+def of_fixed_shape(kind: str) -> pm.Model:
+    """Return a model whose shapes do not follow its data."""
+    with pm.Model(coords={"row": range(3)}) as model:
+        y, x = pm.Data("y", np.zeros(3)), pm.Data("x", np.zeros(3))
+        mu = {"effects": lambda: pm.Normal("effect", dims="row")}.get(kind, lambda: 0.0)()
+        fixed = {"dims": {"dims": "row"}, "shape": {"shape": 3}}.get(kind, {})
+        pm.Normal("obs", mu + (x if kind == "another" else 0.0), 1, observed=y, **fixed)
+        pm.Bernoulli("of no observation", 0.5)
+    return model
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.parametrize("kind", ["dims", "shape", "effects", "another"])
+def test_shapes_that_do_not_follow_the_data(kind: str) -> None:
+    models = {"free": normal_mean(True), "fixed": of_fixed_shape(kind)}
+    batches, message = [{"y": Y[:3]}, {"y": Y[3:6]}], "The model 'fixed' does not take data"
+    with pytest.raises(ValueError, match=message):
+        pma.sequential(models, batches)
+    with pytest.raises(ValueError, match=message):
+        pma.intrinsic_bayes_factor(models, {"y": Y[:3]}, training=1)
+    with pytest.raises(ValueError, match=message):
+        pma.design(models, lambda rng, n: {"y": Y[:n]}, [3, 6], draws=1)
+
+
+@pytest.mark.parametrize("first", ["y", "x"])
+def test_data_that_share_a_dimension_grow_together(first: str) -> None:
+    with pm.Model() as model:
+        data = {n: pm.Data(n, np.zeros(3), dims="row") for n in sorted("xy", key=first.__ne__)}
+        pm.Normal("obs", data["x"], 1, observed=data["y"], dims="row")
+    values = dict.fromkeys("xy", Y[:5])
+    check_fit({"model": model}, values)
+    assert copy_with(model, values)["obs"].shape.eval() == 5
+    assert model["y"].get_value().shape == (3,)
+
+
+@pytest.mark.usefixtures("no_run")
+def test_a_dimension_that_a_variable_has_fixed() -> None:
+    with pm.Model() as fixed:
+        effect = pm.Normal("effect", shape=3, dims="row")
+        pm.Normal("obs", effect, 1, observed=pm.Data("y", np.zeros(3), dims="row"), dims="row")
+    models = {"free": normal_mean(True), "fixed": fixed}
+    with pytest.raises(ValueError, match=r"pm.Data 'y' cannot have the shape \(5,\): .* `dims`"):
+        pma.sequential(models, [{"y": Y[:5]}])
+
+
+class TestArgumentsOfOneRun:
+    """A file holds one run, and draws are of one posterior: refused before anything runs."""
+
+    MODELS: ClassVar[dict] = {"effect": normal_mean(True), "null": normal_mean(False)}
+    CALLS: ClassVar[dict] = {
+        "sequential": lambda models, **s: pma.sequential(models, [{"y": Y}], **s),
+        "design": lambda models, **s: pma.design(models, lambda rng, n: {"y": Y}, 60, **s),
+        "intrinsic_bayes_factor": lambda models, **s: pma.intrinsic_bayes_factor(
+            models, {"y": Y}, training=1, **s
+        ),
+        "count": lambda models, **s: pma.count(lambda k: models["null"], [0, 1], **s),
+        "sample_models": lambda models, **s: pma.sample_models(models, **s),
+        "robustness": lambda models, **s: pma.robustness(None, {"mu": "y"}, [1.0], **s),
+    }
+
+    @pytest.mark.usefixtures("no_run")
+    @pytest.mark.parametrize("name", CALLS)
+    def test_refused(self, name: str) -> None:
+        with pytest.raises(TypeError, match=rf"A checkpoint holds one run, and `{name}` makes sev"):
+            self.CALLS[name](self.MODELS, checkpoint="file")
+        for argument in ("moments_from", "reverse_from"):
+            with pytest.raises(TypeError, match=f"`{argument}` holds draws of one .*`{name}`"):
+                self.CALLS[name](self.MODELS, **{argument: object()})
 
 
 def test_errors() -> None:

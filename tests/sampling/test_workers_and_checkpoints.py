@@ -204,9 +204,21 @@ def test_ctrl_c_ends_a_calibration() -> None:
 
 
 def test_ctrl_c_keeps_the_finished_particles_of_power_posteriors() -> None:
-    found = power_posterior(executor=Interrupting(2))
+    with pytest.warns(pma.EvidenceWarning, match="The run was interrupted: 40 of 80 part"):
+        found = power_posterior(executor=Interrupting(2))
     assert found["posterior/mu"].shape == (2, 40, 2, 2)
     assert (found["power/ess"] <= 2 * 2 * 10 * (1 + 1e-9)).all()
+
+
+def test_an_interrupted_power_posterior_says_so() -> None:
+    settings = {"steps": 8, "transition": KERNEL, **SIZE, **QUIET, "model": power_model()}
+    whole = pma.power_posterior([0.5, 2.0], **settings)
+    with pytest.warns(pma.EvidenceWarning) as caught:
+        part = pma.power_posterior([0.5, 2.0], executor=Interrupting(2), **settings)
+    assert {Path(w.filename).name for w in caught} == {Path(__file__).name}
+    assert "interruption" not in group(whole, "power").attrs
+    for name in ("posterior", "power"):
+        assert "40 of 80 particles are kept" in group(part, name).attrs["interruption"]
 
 
 def test_ctrl_c_keeps_the_finished_particles_of_an_rbm() -> None:
