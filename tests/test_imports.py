@@ -63,7 +63,7 @@ MAY_IMPORT = {
 # Rooms that stand on the contracts of the others; what `sample_ais` needs imports none of them.
 WINGS = {"between", "nested", "posthoc", "rbm"}
 # Files and lines behind `sample_ais`. Both are to become fewer, not more.
-MOST_FILES, MOST_LINES = 197, 29_384
+MOST_FILES, MOST_LINES = 197, 29_291
 
 # Third-party packages, and the folders and modules that may import them.
 USERS = {
