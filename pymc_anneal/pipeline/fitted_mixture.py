@@ -36,9 +36,8 @@ from pymc_anneal.adaptation.witnesses import to_fit
 from pymc_anneal.base.batches import COSTLY_BATCH
 from pymc_anneal.base.contracts import Transition
 from pymc_anneal.base.double_precision import double_precision
-from pymc_anneal.evidence.agreement import Estimate
 from pymc_anneal.evidence.heavy_tail import estimate_with_tail
-from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES
+from pymc_anneal.evidence.held_out import LEVEL_OF_CHOICES, is_too_low
 from pymc_anneal.evidence.levels import Levels
 from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.paths.geometric import GeometricPath
@@ -162,11 +161,11 @@ def object_by_levels(
     """Return what levels, and draws by them, say that a mixture misses; "" if nothing."""
     if levels is None or found_by is None:
         return ""
-    found = Estimate("levels", levels.log_evidence, levels.mcse)
-    fit = estimate_with_tail("the mixture", fitted.log_ratio_draws)
-    if found.is_above(fit, LEVEL_OF_CHOICES):
+    fit, families = estimate_with_tail("the mixture", fitted.log_ratio_draws), levels.mcse**-2
+    highest = fit.log_evidence + fit.mcse
+    if is_too_low(highest, levels.log_evidence, families, LEVEL_OF_CHOICES):
         return (
-            f"log Z is {found.log_evidence:.4g} +- {found.mcse:.2g} by levels, "
+            f"log Z is {levels.log_evidence:.4g} +- {levels.mcse:.2g} by levels, "
             f"{fit.log_evidence:.4g} +- {fit.mcse:.2g} by the mixture"
         )
     return found_by.miss(log_ratio_to, draws, LEVEL_OF_CHOICES)

@@ -376,7 +376,8 @@ ROWS: Rows = [
         "pipeline/fitted_mixture",
         "tests/pipeline/test_split_levels.py",
         [
-            ("if found.is_above(fit, LEVEL_OF_CHOICES):", "if False:"),
+            ("if is_too_low(highest, levels.log_evidence, families, LEVEL_OF_CHOICES):", "if False:"),
+            ("is_too_low(highest, levels.log_evidence, families, LEVEL", "is_too_low(highest, levels.log_evidence, 1.0, LEVEL"),
             ("return found_by.miss(log_ratio_to, draws, LEVEL_OF_CHOICES)", 'return ""'),
         ],
     ),
