@@ -30,7 +30,7 @@ def check_transition(kernel: Transition, compiled: CompiledModel, names: list[st
     """
     if not kernel.parts:
         raise ValueError(f"`transition` is a {type(kernel).__name__} of no kernels: pass some.")
-    for part in kernel.parts:
+    for part in kernel.parts if compiled.ndim else ():  # a point null has none to move
         _check_part(part, compiled.ndim)
     for variable in compiled.discrete:
         _check_moves(kernel, variable, names)

@@ -27,8 +27,9 @@ from pymc_anneal.results.compare_models import compare
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.model_comparison import ModelComparison
 from pymc_anneal.sampling.embed import embedded
-from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.several_runs import check_several_runs, is_interrupted
 
 # Models in a row that are less probable than the one before, after which the sequence may end.
 _FALLING = 2
@@ -112,6 +113,7 @@ def count(
     Returns
     -------
     Count
+        After Ctrl-C in a counted run, up to that one.
 
     Raises
     ------
@@ -150,7 +152,7 @@ def count(
         shared = _with_starts(settings, before, compiled, seed)
         results[str(number)] = sample_ais(compiled, random_seed=seed, **shared)
         score.append(log_evidence(results[str(number)]).log_evidence + np.log(own))
-        if _has_fallen(score, negligible):
+        if is_interrupted(results[str(number)]) or _has_fallen(score, negligible):
             break
     run = len(score)
     comparison = compare(results, odds[:run], warnings=settings.get("warnings", True))

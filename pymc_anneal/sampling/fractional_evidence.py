@@ -23,8 +23,9 @@ from pymc_anneal.model.bambi import unwrap_bambi
 from pymc_anneal.model.compile import compile_model
 from pymc_anneal.model.power_of_likelihood import raise_likelihood
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.several_runs import check_several_runs, unless_interrupted
 
 # Arguments that may hold draws of the posterior given the whole likelihood.
 _OF_THE_POSTERIOR = ("moments_from", "reverse_from")
@@ -96,8 +97,9 @@ def fractional_evidence(
     seed_whole, seed_part = seed_sequence(random_seed).spawn(2)
     powered = compile_model(raise_likelihood(model, fraction))
     run = partial(sample_ais, **settings)
-    whole = log_evidence(run(compile_model(model), random_seed=seed_whole, **given))
-    part = log_evidence(run(powered, random_seed=seed_part, **_for_part(given)))
+    first = unless_interrupted(run(compile_model(model), random_seed=seed_whole, **given))
+    second = unless_interrupted(run(powered, random_seed=seed_part, **_for_part(given)))
+    whole, part = log_evidence(first), log_evidence(second)
     found = _ratio(whole, part, fraction)
     if warn:
         warn_unless_trusted(found.verdict, found.headline)

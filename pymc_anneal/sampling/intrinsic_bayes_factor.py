@@ -39,9 +39,10 @@ from pymc_anneal.results.bayes_factor import LogBayesFactor
 from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.sampling.rows import check_rows
-from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
 from pymc_anneal.sampling.sequential import check_two, family_with, with_data
+from pymc_anneal.sampling.several_runs import check_several_runs, unless_interrupted
 
 # Repetitions behind the error of a median: that of the error itself is 2 %.
 _REPETITIONS = 1000
@@ -145,7 +146,11 @@ def intrinsic_bayes_factor(
     settings = {"progressbar": False, **settings, "warnings": False}
     whole = log_bayes_factor(
         *(
-            log_evidence(sample_ais(with_data(models[n], data), random_seed=s, **settings))
+            log_evidence(
+                unless_interrupted(
+                    sample_ais(with_data(models[n], data), random_seed=s, **settings)
+                )
+            )
             for n, s in zip(names, seed_all.spawn(2), strict=True)
         ),
         names=names,
@@ -234,7 +239,9 @@ def _evidences(
     parts = [_rows_of(data, rows) for rows in samples]
     family = family_with(model, parts[0])
     return [
-        log_evidence(sample_ais(family.member(part), random_seed=own, **settings))
+        log_evidence(
+            unless_interrupted(sample_ais(family.member(part), random_seed=own, **settings))
+        )
         for part, own in zip(parts, seed.spawn(len(parts)), strict=True)
     ]
 

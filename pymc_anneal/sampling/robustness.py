@@ -34,8 +34,9 @@ from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.posthoc.prior_change import PriorChange, change_data
 from pymc_anneal.posthoc.savage_dickey import Densities, densities_at
 from pymc_anneal.results.robustness import Robustness
-from pymc_anneal.sampling.run_arguments import CallArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.several_runs import check_several_runs, unless_interrupted
 
 _REMEDY = "the posterior at this scale is too far from the draws; allow more `max_runs`"
 
@@ -147,7 +148,7 @@ def _curve(
         if not left:
             break
         member = family.member({data: left[len(left) // 2]})
-        run = sample_ais(member, random_seed=own, **settings)
+        run = unless_interrupted(sample_ais(member, random_seed=own, **settings))
         found = _reweighted(run, member, effect, data, left)
         rows |= {scale: min(rows[scale], found[scale], key=_doubt) for scale in left}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("prior")

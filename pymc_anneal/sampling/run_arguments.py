@@ -63,22 +63,3 @@ class SeededArguments(CallArguments, total=False):
     """All arguments of :func:`sample_ais` but the model."""
 
     random_seed: RandomSeed
-
-
-def check_several_runs(function: str, settings: Mapping[str, Any]) -> None:
-    """Raise `TypeError` for arguments of one run, given to a function that makes several.
-
-    A file holds the stages of one run, and draws are of one posterior.
-    """
-    if settings.get("checkpoint") is not None:
-        raise TypeError(
-            f"`checkpoint` is {settings['checkpoint']!r}. A checkpoint holds one run, and "
-            f"`{function}` makes several: leave it out, or call `sample_ais` for each run with a "
-            "file of its own."
-        )
-    for name in ("moments_from", "reverse_from"):
-        if settings.get(name) is not None and not isinstance(settings[name], str):
-            raise TypeError(
-                f"`{name}` holds draws of one posterior, and `{function}` makes runs for several: "
-                "leave it out, or call `sample_ais` for each of them."
-            )

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, Unpack, cast
 import numpy as np
 import pymc as pm
 
-from pymc_anneal.base.arviz_compat import Container, group
+from pymc_anneal.base.arviz_compat import Container
 from pymc_anneal.base.caller import levels_to_caller
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.pickling import SharedPickle
@@ -28,8 +28,9 @@ from pymc_anneal.model.compile import CompiledModel
 from pymc_anneal.model.family import ModelFamily
 from pymc_anneal.model.recent import as_compiled
 from pymc_anneal.results.log_evidence import log_evidence
-from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments, DrawArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.several_runs import check_several_runs, is_interrupted
 
 # Largest number of runs that have a row of their own.
 _MAX_ROWS = 20
@@ -236,7 +237,7 @@ def _run(
         for number, result in run_calls(calls, executor, begin):
             results[calls[number].name] = result
             progress.finish(calls[number].name, _describe(result))
-            if "interruption" in group(result, "evidence").attrs:
+            if is_interrupted(result):
                 break
     except KeyboardInterrupt:
         if not results:

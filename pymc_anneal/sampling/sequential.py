@@ -25,8 +25,9 @@ from pymc_anneal.results.compare_models import log_bayes_factor
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.results.sequential import Design, Sequential, reached
 from pymc_anneal.sampling.rows import check_rows, check_same_rows
-from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments, check_several_runs
+from pymc_anneal.sampling.run_arguments import CallArguments, RunArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
+from pymc_anneal.sampling.several_runs import check_several_runs, unless_interrupted
 from pymc_anneal.sampling.update import other_shape, spaced_draws
 
 
@@ -60,6 +61,7 @@ def sequential(
     -------
     Sequential
         A row for each look. The evidences are those of all data so far, with independent errors.
+        After Ctrl-C, the looks before.
 
     Raises
     ------
@@ -94,9 +96,14 @@ def sequential(
     rows, last = list[dict[str, Any]](), dict[str, Any]()
     for look in range(len(batches)):
         data = _join(batches[: look + 1])
-        for name, seed in zip(names, seeds[2 * look : 2 * look + 2], strict=True):
-            compiled = with_data(models[name], data)
-            last[name] = _run(compiled, last.get(name), seed, settings)
+        try:
+            for name, seed in zip(names, seeds[2 * look : 2 * look + 2], strict=True):
+                compiled = with_data(models[name], data)
+                last[name] = _run(compiled, last.get(name), seed, settings)
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            break
         rows.append(_row(last, names, _size(data)))
         if reached(pd.Series(rows[-1]), stop, names):
             break
@@ -111,7 +118,7 @@ def _run(compiled: CompiledModel, before: Any, seed: Any, settings: CallArgument
         # A variable may have an entry for each row of the data.
         if not other_shape(starts, compiled):
             settings = {**settings, "search_from": starts}
-    return sample_ais(compiled, random_seed=seed, **settings)
+    return unless_interrupted(sample_ais(compiled, random_seed=seed, **settings))
 
 
 def _row(results: Mapping[str, Any], names: tuple[str, str], size: int) -> dict[str, Any]:
@@ -221,7 +228,9 @@ def _factors(
     value, mcse, untrusted = list[float](), list[float](), 0
     for part, own in zip(parts, seed.spawn(len(parts)), strict=True):
         runs = [
-            log_evidence(sample_ais(family.member(part), random_seed=s, **settings))
+            log_evidence(
+                unless_interrupted(sample_ais(family.member(part), random_seed=s, **settings))
+            )
             for family, s in zip(families, own.spawn(2), strict=True)
         ]
         factor = log_bayes_factor(*runs, names=names)

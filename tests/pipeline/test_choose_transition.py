@@ -249,3 +249,9 @@ class TestGivenKernels:
         with pm.Model() as model:
             pm.Normal("x", shape=2)
         assert choose_transition(kernel, pma.compile_model(model)) is kernel
+
+    def test_of_a_point_null(self) -> None:
+        with pm.Model() as model:
+            pm.Normal("y", observed=1.0)
+        kernel = pma.HMC(0.5, 2, 1.0)
+        assert choose_transition(kernel, pma.compile_model(model)) is kernel
