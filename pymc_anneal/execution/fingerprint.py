@@ -99,10 +99,15 @@ def _text_of(value: Any, inner: Callable[[Any], str]) -> str:
         return repr(value)
     if isinstance(value, partial):
         return f"partial({inner([value.func, value.args, value.keywords])})"
+    known = name_of(value).partition(".")[0] in _KNOWN
+    parts = [] if known else [inner(v) for v in _parts(value)]
+    return name_of(value) + (f" {_short(' '.join(parts).encode())}" if parts else "")
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a function, or of the class of an object, with its module."""
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
-    module = getattr(value, "__module__", None) or ""
-    parts = [] if module.partition(".")[0] in _KNOWN else [inner(v) for v in _parts(value)]
-    return f"{module}.{name}" + (f" {_short(' '.join(parts).encode())}" if parts else "")
+    return f"{getattr(value, '__module__', None) or ''}.{name}"
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -121,7 +126,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _instructions(code: CodeType) -> tuple[list[str], str]:
-    """Return the global names and the instructions of a function and of those inside of it."""
+    """Return the global names and the instructions of a function, with those inside."""
     names, texts = list(code.co_names), [code.co_code.hex()]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
 from pymc_anneal.rbm.bernoulli import bernoulli
@@ -105,9 +106,11 @@ def sample_exact(model: RBM, draws: int, random_seed: RandomSeed = None) -> np.n
     Raises
     ------
     ValueError
-        Both layers have more than 25 units, or the seed is not valid.
+        Both layers have more than 25 units, `draws` is no positive whole number, or the seed is
+        not valid.
     """
     check_small(model)
+    check_count("draws", draws)
     key = key_of(seed_sequence(random_seed))
     rbm = jax.tree.map(jnp.asarray, model)
     return np.asarray(jax.jit(draw_exact, static_argnums=2)(key, rbm, draws))

@@ -9,6 +9,7 @@ and sufficient statistics ``(v, h, v h')``.
 """
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import expit
 
+from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.rbm.bernoulli import ArrayT, bernoulli_numpy
 
@@ -167,7 +169,8 @@ class RBM:
 
     def visible_probability(self, hidden: ArrayLike) -> np.ndarray:
         """Return ``P(v = 1 | h)``, shape (..., n_visible), given ``h`` of shape (..., n_hidden)."""
-        probability: np.ndarray = expit(self.visible_field(np.asarray(hidden)))
+        hidden = check_visible("hidden", hidden, self.n_hidden)
+        probability: np.ndarray = expit(self.visible_field(hidden))
         return probability
 
     def sample(
@@ -198,8 +201,10 @@ class RBM:
         Raises
         ------
         ValueError
-            `start` has another shape or values outside [0, 1].
+            A count is no whole number, or `start` has another shape or values outside [0, 1].
         """
+        check_count("draws", draws)
+        check_sweeps("steps", steps)
         rng = np.random.default_rng(random_seed)
         if start is None:
             start = rng.integers(0, 2, (draws, self.n_visible))
@@ -238,8 +243,22 @@ class RBM:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "RBM":
-        """Read a file written by :meth:`save`."""
-        with np.load(path) as data:
+        """Read a file written by :meth:`save`.
+
+        Raises
+        ------
+        ValueError
+            The file holds something else.
+        """
+        read = np.load(path)
+        with nullcontext(read) if isinstance(read, np.ndarray) else read as data:
+            found = set(getattr(data, "files", ()))
+            if not found.issuperset(_PARAMETERS):
+                raise ValueError(
+                    f"The file {path} holds {sorted(found) or 'one array'}, expected "
+                    f"{list(_PARAMETERS)} as `RBM.save` writes them. From the checkpoint of a "
+                    "training, `train` goes on if it is called as before."
+                )
             return cls(*(data[name] for name in _PARAMETERS))
 
     def astype(self, dtype: DTypeLike) -> "RBM":
@@ -249,6 +268,12 @@ class RBM:
         leaves, _ = self.tree_flatten()
         with np.errstate(over="ignore"):  # an infinite parameter is refused
             return RBM(*(np.asarray(x, dtype) for x in leaves))
+
+
+def check_sweeps(name: str, value: Any) -> None:
+    """Raise `ValueError` if a value is no whole number, or negative."""
+    if value != 0 or isinstance(value, bool):
+        check_count(name, value, "at least 0, a whole number of sweeps")
 
 
 def check_visible(name: str, visible: ArrayLike, n_visible: int) -> np.ndarray:
@@ -293,6 +318,8 @@ def uniform_reference(n_visible: int, n_hidden: int, dtype: DTypeLike = np.float
     dtype
         Floating type of the parameters.
     """
+    check_count("n_visible", n_visible)
+    check_count("n_hidden", n_hidden)
     shapes = n_visible, n_hidden, (n_visible, n_hidden)
     return RBM(*(np.zeros(shape, dtype) for shape in shapes))
 

@@ -291,6 +291,12 @@ def _resolve_path(
 def _check_end(path: RBMPath, beta: float, expected: RBM, name: str) -> None:
     found = jax.tree.map(np.asarray, path.model_at(beta))
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+    if found.weights.dtype != expected.weights.dtype:
+        raise ValueError(
+            f"The RBM of `path` at beta = {beta:g} is of {found.weights.dtype} and {name} of "
+            f"{expected.weights.dtype}: pass `model.astype({found.weights.dtype!s})`, or make the "
+            "path of RBMs of one type."
+        )
     same = all(
         a.shape == b.shape and np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE) for a, b in pairs
     )

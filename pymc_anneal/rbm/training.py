@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, NoReturn, get_args
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.contracts import Scalar
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
+from pymc_anneal.execution.fingerprint import name_of
 from pymc_anneal.execution.progress import ProgressDisplay
 from pymc_anneal.rbm.contrastive_divergence import (
     LearningRate,
@@ -59,6 +60,11 @@ class TrainedRBM(NamedTuple):
     model: RBM
     history: dict[str, np.ndarray]
     interrupted: bool
+
+    def __getattr__(self, name: str) -> NoReturn:
+        own = f"a TrainedRBM has no attribute {name!r}"
+        hint = ", its RBM has: pass `trained.model`" if hasattr(self.model, name) else ""
+        raise AttributeError(own + hint)
 
 
 def train(
@@ -160,12 +166,15 @@ def train(
         batch_size=batch_size,
         updates=updates,
     )
-    fantasy = model.sample(particles, steps=1, random_seed=seed_start)
+    # A stream of its own: the weights have taken that of the seed.
+    fantasy = model.sample(particles, steps=1, random_seed=seed_start.spawn(1)[0])
     source = np.asarray(data, model.weights.dtype)
     rows = np.linspace(0, len(data) - 1, min(len(data), _MONITORED_ROWS)).astype(int)
     report = partial(_report, data=data[rows], monitor=monitor)
     parts = source, jax.tree.leaves(model), fantasy, tuple(rule), seed_run.generate_state(2)
-    file = TrainingFile(checkpoint, describe_training(*parts, monitor) if checkpoint else "")
+    # What a monitor holds may grow in a training: its name has to do.
+    described = describe_training(*parts, name_of(monitor)) if checkpoint else ""
+    file = TrainingFile(checkpoint, described)
     with file.locked():
         return _fit(model, source, rule, fantasy, seed_run, report, file, progressbar)
 
@@ -305,6 +314,16 @@ def _as_function(learning_rate: float | LearningRate) -> LearningRate:
     return learning_rate if callable(learning_rate) else _ConstantRate(float(learning_rate))
 
 
+def _finite(model: RBM, updates: int) -> RBM:
+    """Return an RBM, or raise if training has led to infinite parameters."""
+    if all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(model)):
+        return model
+    raise ValueError(
+        f"The training has diverged: after {updates} updates parameters are infinite or NaN. "
+        "Take a smaller `learning_rate`; a checkpoint holds the state before."
+    )
+
+
 def _initial_rbm(data: np.ndarray, n_hidden: int, seed: np.random.SeedSequence) -> RBM:
     """Return small weights, with visible biases at the base rates (Hinton 2012, section 8)."""
     rng = np.random.default_rng(seed)
@@ -341,7 +360,7 @@ def _fit(
                 count = min(size, rule.updates - done)
                 state = run_updates(state, source, key_of(seed), done, count, rule)
                 done += count
-                model = jax.tree.map(np.asarray, state.model)
+                model = _finite(jax.tree.map(np.asarray, state.model), done)
                 history.append({"update": done, **report(model)})
                 file.write(Progress(done, state, history))
                 bar.update(done, "  ".join(f"{k} {v:.6g}" for k, v in history[-1].items()))

@@ -42,7 +42,7 @@ def power_schedule(steps: int, power: float = 5.0) -> np.ndarray:
     Raises
     ------
     ValueError
-        If ``steps`` is not a positive whole number or ``power`` is not positive.
+        If ``steps`` is not a positive whole number, ``power`` is not positive, or too large.
 
     References
     ----------
@@ -50,7 +50,7 @@ def power_schedule(steps: int, power: float = 5.0) -> np.ndarray:
     """
     if not power > 0:
         raise ValueError(f"`power` is {power}, expected a positive number.")
-    return linear_schedule(steps) ** power
+    return _increasing(linear_schedule(steps) ** power, "power", power)
 
 
 def geometric_schedule(steps: int, first: float = 1e-4) -> np.ndarray:
@@ -100,7 +100,7 @@ def sigmoid_schedule(steps: int, scale: float = 4.0) -> np.ndarray:
     Raises
     ------
     ValueError
-        If ``steps`` is not a positive whole number or ``scale`` is not positive.
+        If ``steps`` is not a positive whole number, ``scale`` is not positive, or too large.
 
     References
     ----------
@@ -112,7 +112,17 @@ def sigmoid_schedule(steps: int, scale: float = 4.0) -> np.ndarray:
     curve = np.tanh(0.5 * scale * (2 * linear_schedule(steps) - 1))
     betas: np.ndarray = 0.5 * (1 + curve / curve[-1])
     betas[0], betas[-1] = 0.0, 1.0
-    return betas
+    return _increasing(betas, "scale", scale)
+
+
+def _increasing(betas: np.ndarray, name: str, value: float) -> np.ndarray:
+    """Return a schedule, or raise `ValueError` if rounding makes neighbours equal."""
+    if (np.diff(betas) > 0).all():
+        return betas
+    raise ValueError(
+        f"`{name}` is {value}, and some of {len(betas)} temperatures are equal for rounding: take "
+        "a smaller one."
+    )
 
 
 def salakhutdinov_murray_schedule(steps: int) -> np.ndarray:

@@ -13,23 +13,7 @@ def check_steps(steps: int) -> int:
 
 
 def check_schedule(betas: ArrayLike) -> np.ndarray:
-    """Return a schedule as a float64 array.
-
-    Parameters
-    ----------
-    betas : array_like, shape (K + 1,)
-        Inverse temperatures, strictly increasing from exactly 0 to exactly 1.
-
-    Returns
-    -------
-    ndarray, shape (K + 1,)
-
-    Raises
-    ------
-    ValueError
-        If ``betas`` is not one-dimensional, has fewer than two elements, does not start at 0 and
-        end at 1, or does not increase strictly.
-    """
+    """Return a schedule, ``(K + 1,)``; `ValueError` unless it rises strictly from 0 to 1."""
     betas = np.asarray(betas, dtype=np.float64)
     if betas.ndim != 1 or len(betas) < 2:
         raise ValueError(

@@ -611,7 +611,7 @@ ROWS: Rows = [
         "schedules/fixed",
         "tests/schedules/test_schedules.py",
         [
-            ("return linear_schedule(steps) ** power", "return linear_schedule(steps) ** (1 / power)"),
+            ("linear_schedule(steps) ** power", "linear_schedule(steps) ** (1 / power)"),
             ("np.geomspace(first, 1.0, steps)", "np.linspace(first, 1.0, steps)"),
             ("0.5 * scale * (2 * linear", "scale * (2 * linear"),
             ("[0, 500, 4000, 10000]", "[0, 500, 10000, 4000]"),

@@ -310,7 +310,7 @@ ROWS: Rows = [
         ],
     ),
     (
-        "sampling/run_arguments",
+        "sampling/several_runs",
         "tests/sampling/test_sequential.py::TestArgumentsOfOneRun",
         [('if settings.get("checkpoint") is not None:', "if False:")],
     ),

@@ -322,3 +322,42 @@ class TestReferences:
     def test_log_partition_function_of_a_uniform_one(self) -> None:
         found = reference_log_partition_function(rbm.uniform_reference(784, 500))
         assert found == pytest.approx(1284 * np.log(2), rel=1e-14)
+
+
+SMALL = rbm.uniform_reference(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SMALL.sample(-1), "`draws` is -1"),
+        (lambda: SMALL.sample(2.5), "`draws` is 2.5, expected a positive whole number"),
+        (lambda: SMALL.sample(2, steps=-1), "`steps` is -1, expected at least 0"),
+        (lambda: SMALL.sample(2, steps=0.5), "`steps` is 0.5"),
+        (lambda: rbm.sample_exact(SMALL, 2.5), "`draws` is 2.5"),
+        (lambda: rbm.gibbs_moments(SMALL, steps=10, burn_in=2.5), "`burn_in` is 2.5"),
+        (lambda: rbm.gibbs_moments(SMALL, steps=10, burn_in=False), "`burn_in` is False"),
+        (lambda: rbm.gibbs_moments(SMALL, steps=10, burn_in=10), "below `steps`, 10"),
+        (lambda: rbm.uniform_reference(0, 2), "`n_visible` is 0"),
+        (lambda: rbm.base_rate_reference(np.eye(2), 1.5), "`n_hidden` is 1.5"),
+        (lambda: SMALL.visible_probability([0.0, 1.0, 1.0]), r"`hidden` has shape \(3,\)"),
+        (lambda: SMALL.visible_probability([0.0, 2.0]), "`hidden` ranges from 0.0 to 2.0"),
+    ],
+)
+def test_counts_and_units_that_are_none(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_no_sweep_returns_the_start() -> None:
+    start = np.eye(3)
+    np.testing.assert_array_equal(SMALL.sample(3, steps=0, start=start), start)
+
+
+@pytest.mark.parametrize("content", [{"done": 3}, None])
+def test_a_file_of_something_else(content, tmp_path) -> None:
+    path = tmp_path / "file.npz"
+    with path.open("wb") as file:
+        np.savez(file, **content) if content else np.save(file, np.eye(2))
+    with pytest.raises(ValueError, match=r"expected \['visible_bias', .* as `RBM.save` writes"):
+        RBM.load(path)

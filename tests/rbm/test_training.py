@@ -3,11 +3,13 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from scipy.special import expit
 
+from pymc_anneal.rbm import training
 from pymc_anneal.rbm.exact import log_partition_function
 from pymc_anneal.rbm.model import RBM
 from pymc_anneal.rbm.training import (
@@ -310,3 +312,37 @@ class TestMonitors:
             function(random_rbm(4, 3), np.zeros((5, 3)))
         with pytest.raises(ValueError, match="`data` ranges from 0.0 to 2.0"):
             function(random_rbm(4, 3), np.array([[0.0, 2.0, 0.0, 0.0]]))
+
+
+def test_a_training_that_diverges() -> None:
+    def rate(share):
+        return 0.1 / jnp.maximum(0.5 - share, 0.0)
+
+    with pytest.raises(ValueError, match="diverged: after .* updates parameters are infinite"):
+        train(np.eye(4), 2, updates=20, learning_rate=rate, random_seed=1, progressbar=False)
+
+
+def test_a_trained_machine_in_place_of_its_rbm() -> None:
+    found = train(np.eye(4), 2, updates=2, random_seed=1, progressbar=False)
+    with pytest.raises(AttributeError, match="its RBM has: pass `trained.model`"):
+        log_partition_function(found)
+    with pytest.raises(AttributeError, match="has no attribute 'colour'$"):
+        _ = found.colour
+
+
+def test_weights_and_particles_have_streams_of_their_own(monkeypatch) -> None:
+    streams = []
+
+    def sample(self, draws, *, steps, random_seed):
+        streams.append(np.random.default_rng(random_seed).random())
+        return np.zeros((draws, self.n_visible))
+
+    def first(data, n_hidden, seed):
+        streams.append(np.random.default_rng(seed).random())
+        return initial(data, n_hidden, seed)
+
+    initial = training._initial_rbm
+    monkeypatch.setattr(training, "_initial_rbm", first)
+    monkeypatch.setattr(RBM, "sample", sample)
+    train(np.eye(4), 2, updates=2, random_seed=1, progressbar=False)
+    assert streams[0] != streams[1]

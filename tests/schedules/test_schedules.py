@@ -358,3 +358,17 @@ class TestOptimalBinnedFromLengths:
     def test_largest_step(self) -> None:
         schedule = optimal_binned_from_lengths(self.betas, self.length, 100, max_step=0.02)
         assert np.diff(schedule).max() <= 0.02 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "name"),
+    [
+        (lambda: pma.power_schedule(1000, 200.0), "power"),
+        (lambda: pma.sigmoid_schedule(100, 200.0), "scale"),
+    ],
+)
+def test_temperatures_that_rounding_makes_equal(schedule, name: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"`{name}` is 200.0, and some of .* are equal for rounding"
+    ):
+        schedule()
