@@ -244,7 +244,7 @@ DISCRETE_TRANSITIONS = [
     Case("flip_alone", "JointFlip", lambda: FLIP_ALONE),
     # Fewer values than the variables have.
     Case("gibbs_of_some", "Gibbs", lambda: pma.Gibbs([3, 1], [(2, 6), (4, 5)])),
-    Case("gibbs_of_real", "Gibbs", lambda: pma.Gibbs([2], [(-1, 1)])),
+    Case("gibbs_of_real", "Gibbs", lambda: pma.Gibbs([4, 2], [(0, 1), (-1, 1)])),
     Case("flip_some", "JointFlip", lambda: pma.JointFlip([3, 1], [(2, 6), (4, 5)], [2], 2)),
     Case("on_coordinates", "BlockTransition", lambda: ON_RATE),
     Case("composition", "Composition", lambda: pma.Composition([ON_RATE, GIBBS, WALK])),
