@@ -48,10 +48,12 @@ def _public_members(contract: type) -> list[str]:
     return [n for n in dict.fromkeys(n for b in bases for n in vars(b)) if not n.startswith("_")]
 
 
-def check_count(name: str, value: Any, expected: str = "a positive whole number") -> None:
-    """Raise `ValueError` if a value is not a positive whole number."""
+def check_count(
+    name: str, value: Any, expected: str = "a positive whole number", least: int = 1
+) -> None:
+    """Raise `ValueError` if a value is not a whole number, or below the least one."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1:
+    if not whole or value < least:
         raise ValueError(f"`{name}` is {value!r}, expected {expected}.")
 
 

@@ -90,12 +90,12 @@ def _text_of(value: Any, inner: Callable[[Any], str]) -> str:
         return "{" + ", ".join(f"{k}: {inner(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inner, value)) + "]"
-    if isinstance(value, set | frozenset):
+    if isinstance(value, set | frozenset):  # whose order is that of the process
         return "{" + ", ".join(sorted(map(inner, value))) + "}"
     if is_dataclass(value) and not isinstance(value, type):
         text = ", ".join(f"{f.name}={inner(getattr(value, f.name))}" for f in fields(value))
         return f"{type(value).__name__}({text})"
-    if isinstance(value, str | int | float | bool | None | np.generic):
+    if isinstance(value, str | bytes | int | float | complex | None | np.generic):
         return repr(value)
     if isinstance(value, partial):
         return f"partial({inner([value.func, value.args, value.keywords])})"
@@ -132,10 +132,8 @@ def _instructions(code: CodeType) -> tuple[list[str], str]:
         if isinstance(constant, CodeType):
             own, text = _instructions(constant)
             names += own
-        else:  # the order of a set is that of the process
-            text = repr(
-                sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-            )
+        else:
+            text = describe(constant)
         texts.append(text)
     return names, " ".join([*code.co_names, *texts])
 

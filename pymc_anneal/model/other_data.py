@@ -34,7 +34,6 @@ def check_fit(models: Mapping[str, pm.Model], data: Data) -> None:
         be rounded, or the shapes of a model do not follow its data.
     """
     for label, model in models.items():
-        check_data_names(model, data)
         reason = _why_not(model, data)
         # A density that fails at its own data too is none of the shapes: the run will say why.
         if reason and not _why_not(model, {}):

@@ -79,9 +79,11 @@ def hear_about_run(session: Session, target: ModelTarget, forward: ForwardStages
     most = highest_log_evidence(forward.run.log_weight)
     hearing = hear_witnesses(session, surveyed, log_ratio, draws, most, LEVEL)
     by_levels = draws_of(levels_of(forward), count, session.seeds.levels)
-    missed = "" if by_levels is None else by_levels.miss(log_ratio, draws, LEVEL)
-    both = "; ".join(filter(None, (hearing.objection, missed)))
-    return hearing._replace(objection=both)
+    if by_levels is None:
+        return hearing
+    session.meter.add("Witnesses", count, 0.0)
+    both = filter(None, (hearing.objection, by_levels.miss(log_ratio, draws, LEVEL)))
+    return hearing._replace(objection="; ".join(both))
 
 
 def doubt_run(

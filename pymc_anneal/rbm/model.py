@@ -25,6 +25,8 @@ from pymc_anneal.base.seeds import RandomSeed
 from pymc_anneal.rbm.bernoulli import ArrayT, bernoulli_numpy
 
 _PARAMETERS = "visible_bias", "hidden_bias", "weights"
+# What a number of sweeps has to be.
+SWEEPS = "at least 0, a whole number of sweeps"
 # Floating types in which units are drawn; 16 bits hold no uniform number of 2**-32.
 _TYPES = np.float32, np.float64
 
@@ -204,7 +206,7 @@ class RBM:
             A count is no whole number, or `start` has another shape or values outside [0, 1].
         """
         check_count("draws", draws)
-        check_sweeps("steps", steps)
+        check_count("steps", steps, SWEEPS, 0)
         rng = np.random.default_rng(random_seed)
         if start is None:
             start = rng.integers(0, 2, (draws, self.n_visible))
@@ -268,12 +270,6 @@ class RBM:
         leaves, _ = self.tree_flatten()
         with np.errstate(over="ignore"):  # an infinite parameter is refused
             return RBM(*(np.asarray(x, dtype) for x in leaves))
-
-
-def check_sweeps(name: str, value: Any) -> None:
-    """Raise `ValueError` if a value is no whole number, or negative."""
-    if value != 0 or isinstance(value, bool):
-        check_count(name, value, "at least 0, a whole number of sweeps")
 
 
 def check_visible(name: str, visible: ArrayLike, n_visible: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from scipy.special import expit
 from pymc_anneal.base.arguments import check_count
 from pymc_anneal.base.double_precision import double_precision
 from pymc_anneal.base.seeds import RandomSeed, key_of, seed_sequence
-from pymc_anneal.rbm.model import RBM, check_rows, check_start, check_sweeps
+from pymc_anneal.rbm.model import RBM, SWEEPS, check_rows, check_start
 from pymc_anneal.rbm.state_sums import Moments
 from pymc_anneal.rbm.transitions import gibbs_sweep
 
@@ -119,7 +119,7 @@ def gibbs_moments(
     """
     for name, value in {"chains": chains, "steps": steps}.items():
         check_count(name, value)
-    check_sweeps("burn_in", burn_in)
+    check_count("burn_in", burn_in, SWEEPS, 0)
     if burn_in >= steps:
         raise ValueError(f"`burn_in` is {burn_in}, expected at least 0 and below `steps`, {steps}.")
     seed_start, seed_run = seed_sequence(random_seed).spawn(2)

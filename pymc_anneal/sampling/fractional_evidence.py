@@ -25,10 +25,11 @@ from pymc_anneal.model.power_of_likelihood import raise_likelihood
 from pymc_anneal.results.log_evidence import log_evidence
 from pymc_anneal.sampling.run_arguments import CallArguments
 from pymc_anneal.sampling.sample_ais import sample_ais
-from pymc_anneal.sampling.several_runs import check_several_runs, unless_interrupted
-
-# Arguments that may hold draws of the posterior given the whole likelihood.
-_OF_THE_POSTERIOR = ("moments_from", "reverse_from")
+from pymc_anneal.sampling.several_runs import (
+    OF_ONE_POSTERIOR,
+    check_several_runs,
+    unless_interrupted,
+)
 
 
 @double_precision
@@ -89,7 +90,7 @@ def fractional_evidence(
             f"`fraction` is {fraction}, expected a share of the likelihood between 0 and 1."
         )
     shared = cast(dict[str, Any], settings)
-    given = {name: shared.pop(name, None) for name in _OF_THE_POSTERIOR}
+    given = {name: shared.pop(name, None) for name in OF_ONE_POSTERIOR}
     check_several_runs("fractional_evidence", settings)
     model = unwrap_bambi(pm.modelcontext(model))
     warn = settings.get("warnings", True)

@@ -7,6 +7,9 @@ from pymc_anneal.base.arviz_compat import group
 
 _Result = TypeVar("_Result")
 
+# Arguments that may hold draws of a posterior.
+OF_ONE_POSTERIOR = ("moments_from", "reverse_from")
+
 
 def check_several_runs(function: str, settings: Mapping[str, Any]) -> None:
     """Raise `TypeError` for arguments of one run, given to a function that makes several.
@@ -19,7 +22,7 @@ def check_several_runs(function: str, settings: Mapping[str, Any]) -> None:
             f"`{function}` makes several: leave it out, or call `sample_ais` for each run with a "
             "file of its own."
         )
-    for name in ("moments_from", "reverse_from"):
+    for name in OF_ONE_POSTERIOR:
         if settings.get(name) is not None and not isinstance(settings[name], str):
             raise TypeError(
                 f"`{name}` holds draws of one posterior, and `{function}` makes runs for several: "

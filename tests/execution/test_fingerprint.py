@@ -75,6 +75,8 @@ PAIRS = {
     "compiled": (jax.jit(scaled(1.0)), jax.jit(scaled(2.0))),
     "path": (pma.CustomPath(scaled(1.0)), pma.CustomPath(scaled(2.0))),
     "set": ({1, 2}, {1, 3}),
+    "bytes": (b"one", b"two"),
+    "complex number": (lambda x: x + 1j, lambda x: x + 2j),
     "library": (jnp.sin, jnp.cos),
 }
 

@@ -334,6 +334,7 @@ SMALL = rbm.uniform_reference(3, 2)
         (lambda: SMALL.sample(2.5), "`draws` is 2.5, expected a positive whole number"),
         (lambda: SMALL.sample(2, steps=-1), "`steps` is -1, expected at least 0"),
         (lambda: SMALL.sample(2, steps=0.5), "`steps` is 0.5"),
+        (lambda: SMALL.sample(2, steps=0.0), "`steps` is 0.0"),
         (lambda: rbm.sample_exact(SMALL, 2.5), "`draws` is 2.5"),
         (lambda: rbm.gibbs_moments(SMALL, steps=10, burn_in=2.5), "`burn_in` is 2.5"),
         (lambda: rbm.gibbs_moments(SMALL, steps=10, burn_in=False), "`burn_in` is False"),
